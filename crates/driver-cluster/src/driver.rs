@@ -3,6 +3,7 @@
 use crate::cost::trips;
 use crate::host::Host;
 use crate::moved::Terms;
+use crate::partial_groups::Columns;
 use crate::placement::Placement;
 use crate::round::Query;
 use crate::rows::{GATHERED_ROWS, append_all};
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_driver_local::{Driver, LocalDriver, Parallelism, is_heavy};
 use vervet_expression::Evaluator;
 use vervet_kernel::parallel::{HeadRows, Stages};
-use vervet_kernel::plan::{Pipeline, Plan, PlanStep, Profile, Sent, Step};
+use vervet_kernel::plan::{Pipeline, Plan, PlanStep, Profile, Sent, Step, StepProfile};
 use vervet_kernel::{
     Batch, Control, Flow, Gate, JoinTable, Results, Run, Shared, ends_early, needs_one_thread,
 };
@@ -161,7 +162,7 @@ impl ClusterDriver {
             let (_, Sent { rows, bytes }) = found.copied()?;
             Some(format!(": {rows} rows sent, {bytes} bytes"))
         };
-        if let Some(placement) = self.placement(pipeline, plan.variables.len(), parallelism) {
+        if let Some(placement) = self.placement(pipeline, Columns::of(plan), parallelism) {
             let (first, last) = (line(placement.steps.start), line(placement.steps.end - 1));
             notes.push(format!("at all {} servers: steps {first} to {last}", self.host.servers.count()));
             for fragment in &placement.fragments {
@@ -179,15 +180,16 @@ impl ClusterDriver {
                 };
                 notes.push(format!("  {how}{}", sent(at).unwrap_or_default()));
             }
-            let first_rows = match pipeline.steps.get(placement.steps.end).map(|next| &next.step) {
+            let what = match pipeline.steps.get(placement.steps.end).map(|next| &next.step) {
                 Some(Step::Order { limit: Some(limit), .. }) if placement.has_first_rows => {
                     format!("of each task the first {limit} rows in the order of step {} ", last + 1)
                 }
+                _ if placement.merge.is_some() => format!("of each task its groups of step {} ", last + 1),
                 _ => String::new(),
             };
             match sent(placement.steps.end) {
-                Some(back) => notes.push(format!("  {first_rows}back to this server{back}")),
-                None if !first_rows.is_empty() => notes.push(format!("  {first_rows}go back to this server")),
+                Some(back) => notes.push(format!("  {what}back to this server{back}")),
+                None if !what.is_empty() => notes.push(format!("  {what}go back to this server")),
                 None => {}
             }
         }
@@ -202,15 +204,15 @@ impl ClusterDriver {
         self.host.servers.count() > 1
             && (is_heavy(plan, parallelism) || !ends_early(plan))
             && !needs_one_thread(plan)
-            && self.is_placed(&plan.pipeline, plan.variables.len(), parallelism)
+            && self.is_placed(&plan.pipeline, Columns::of(plan), parallelism)
     }
 
     /// Whether a part of a pipeline, or of the right side of one of its joins, runs at all servers.
-    fn is_placed(&self, pipeline: &Pipeline, variables: usize, parallelism: Parallelism) -> bool {
+    fn is_placed(&self, pipeline: &Pipeline, columns: Columns, parallelism: Parallelism) -> bool {
         let is_right_placed = |(_, step): (usize, &PlanStep)| {
-            step.step.nested().iter().any(|right| self.is_placed(right, variables, parallelism))
+            step.step.nested().iter().any(|right| self.is_placed(right, columns, parallelism))
         };
-        self.placement(pipeline, variables, parallelism).is_some()
+        self.placement(pipeline, columns, parallelism).is_some()
             || Shared::joins_of(&pipeline.steps).into_iter().any(is_right_placed)
     }
 
@@ -218,14 +220,14 @@ impl ClusterDriver {
     fn placement(
         &self,
         pipeline: &Pipeline,
-        variables: usize,
+        columns: Columns,
         parallelism: Parallelism,
     ) -> Option<Placement> {
         let rows_min = f64::from(parallelism.cut_policy.split_rows_min) / MOVED_OF_SPLIT;
-        let placement = Placement::new(pipeline, &self.host.servers, rows_min)?;
-        let job = placement.job(variables, self.host.servers.own());
+        let placement = Placement::new(pipeline, columns, &self.host.servers, rows_min)?;
+        let job = placement.job(columns.all, self.host.servers.own());
         let has_bytes = || bytes_of(&job).is_some_and(|bytes| bytes.len() <= STEPS_BYTES_MAX);
-        let fits = has_columns(job.fragments.len(), variables, &self.host.servers) && has_bytes();
+        let fits = has_columns(job.fragments.len(), columns.all, &self.host.servers) && has_bytes();
         fits.then_some(placement)
     }
 }
@@ -271,11 +273,12 @@ impl Driver for ClusterDriver {
         }
         self.counters.queries.fetch_add(1, Ordering::Relaxed);
         let solutions = AtomicU64::new(0);
-        let run = Run::new(plan, snapshot, evaluator, control, &solutions, profile);
+        let columns = Columns::of(plan);
+        let run = Run::new(plan, snapshot, evaluator, control, &solutions, profile).with_columns(columns.all);
         input.columns.resize(run.variables(), Vec::new());
         let mut results = Results::new(plan, &run);
         let mut figures = Profile::new(&plan.pipeline);
-        let execution = Execution { driver: self, parallelism, profile, computed };
+        let execution = Execution { driver: self, parallelism, columns, profile, computed };
         execution.pipeline(&plan.pipeline, 0, &run, input, &mut figures, &mut |batch| {
             results.push(batch, control, sink)
         })?;
@@ -287,6 +290,7 @@ impl Driver for ClusterDriver {
 struct Execution<'d> {
     driver: &'d ClusterDriver,
     parallelism: Parallelism,
+    columns: Columns,
     profile: bool,
     /// The terms that ids of the plan stand for. Those that its steps compute stay here.
     computed: Vec<Term>,
@@ -325,7 +329,7 @@ impl Execution<'_> {
     ) -> Result<()> {
         let tables = self.joins(pipeline, base, run, figures)?;
         let run = run.with_shared(&tables);
-        let Some(placement) = self.driver.placement(pipeline, run.variables(), self.parallelism) else {
+        let Some(placement) = self.driver.placement(pipeline, self.columns, self.parallelism) else {
             let mut stages = Stages::whole(pipeline, &run)?;
             stages.push(input, &run, sink)?;
             stages.finish(&run, sink)?;
@@ -334,7 +338,7 @@ impl Execution<'_> {
         };
         let (job, job_bytes) = self.job(&placement, &run)?;
         let mut head = Stages::part(pipeline, 0..placement.steps.start, &run)?;
-        let mut tail = Tail::new(pipeline, placement.steps.end, &run)?;
+        let mut tail = Tail::new(pipeline, &placement, &run)?;
         let first = base + number_of(pipeline, placement.steps.start);
         let last = base + number_of(pipeline, placement.steps.end);
         let (driver, threads) = (self.driver, self.parallelism.threads);
@@ -370,7 +374,7 @@ impl Execution<'_> {
         }
         tail.finish(&run, sink)?;
         head.add_figures(&mut figures.steps[base..]);
-        tail.stages.add_figures(&mut figures.steps[base + number_of(pipeline, placement.steps.end)..]);
+        tail.add_figures(&mut figures.steps[last..]);
         Ok(())
     }
 
@@ -386,7 +390,7 @@ impl Execution<'_> {
         let mut tables = Shared::default();
         for (number, step) in Shared::joins_of(&pipeline.steps) {
             let Some(right) = step.step.nested().first() else { continue };
-            if !self.driver.is_placed(right, run.variables(), self.parallelism) {
+            if !self.driver.is_placed(right, self.columns, self.parallelism) {
                 continue;
             }
             let mut table = JoinTable::new(step, run.variables())?;
@@ -421,16 +425,22 @@ impl Execution<'_> {
 /// The steps after those that run at all servers. Rows that servers send are gathered for steps that read
 /// other servers: a round trip for each batch, not for each server.
 struct Tail<'p> {
+    /// Merges the groups of tasks.
+    merge: Option<Stages<'p>>,
     stages: Stages<'p>,
     is_gathered: bool,
     gathered: Batch,
 }
 
 impl<'p> Tail<'p> {
-    fn new(pipeline: &'p Pipeline, start: usize, run: &Run<'p>) -> Result<Self> {
-        let is_gathered = pipeline.steps.get(start).is_some_and(|step| trips(&step.step) > 0.0);
+    fn new(pipeline: &'p Pipeline, placement: &'p Placement, run: &Run<'p>) -> Result<Self> {
+        let merge = placement.merge.as_ref();
+        let start = placement.steps.end + usize::from(merge.is_some());
+        let merge = merge.map(|merge| Stages::part(merge, 0..merge.steps.len(), run)).transpose()?;
+        let is_gathered =
+            merge.is_none() && pipeline.steps.get(start).is_some_and(|step| trips(&step.step) > 0.0);
         let stages = Stages::part(pipeline, start..pipeline.steps.len(), run)?;
-        Ok(Self { stages, is_gathered, gathered: Batch::new(run.variables()) })
+        Ok(Self { merge, stages, is_gathered, gathered: Batch::new(run.variables()) })
     }
 
     fn push(
@@ -439,6 +449,9 @@ impl<'p> Tail<'p> {
         run: &Run<'p>,
         sink: &mut dyn FnMut(&mut Batch) -> Result<Flow>,
     ) -> Result<Flow> {
+        if let Some(merge) = &mut self.merge {
+            return merge.push(batch, run, &mut |batch| self.stages.push(batch, run, sink));
+        }
         if !self.is_gathered {
             return self.stages.push(batch, run, sink);
         }
@@ -456,7 +469,23 @@ impl<'p> Tail<'p> {
 
     fn finish(&mut self, run: &Run<'p>, sink: &mut dyn FnMut(&mut Batch) -> Result<Flow>) -> Result<()> {
         self.flush(run, sink)?;
+        if let Some(merge) = &mut self.merge {
+            merge.finish(run, &mut |batch| self.stages.push(batch, run, sink))?;
+        }
         self.stages.finish(run, sink)
+    }
+
+    /// Adds what its steps have measured; `figures` starts at the step behind those at all servers.
+    fn add_figures(&self, figures: &mut [StepProfile]) {
+        let Some(merge) = &self.merge else { return self.stages.add_figures(figures) };
+        // The group and the means made of it are one step of the plan.
+        let Some((group, rest)) = figures.split_first_mut() else { return };
+        let mut merged = vec![StepProfile::default(); merge.steps().len()];
+        merge.add_figures(&mut merged);
+        let [first, means @ ..] = merged.as_slice() else { return };
+        group.add(first);
+        group.nanoseconds += means.iter().map(|step| step.nanoseconds).sum::<u64>();
+        self.stages.add_figures(rest);
     }
 }
 

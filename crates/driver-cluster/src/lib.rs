@@ -24,6 +24,7 @@ mod inbox;
 mod legs;
 mod moved;
 mod output;
+mod partial_groups;
 mod placement;
 mod plan_bytes;
 mod round;

@@ -10,13 +10,15 @@
 //! if the step after it reads by the same key. Only a scan at the beginning is bound to places: each server
 //! scans its own partitions.
 //!
-//! Before an `ORDER BY` with a small limit, each server sends back its own first rows alone: the last
-//! fragment ends with a copy of that step (`is_first_rows`).
+//! Before an `ORDER BY` with a small limit, each task sends back its own first rows alone: the last fragment
+//! ends with a copy of that step (`is_first_rows`). Before groups, it ends with groups of the rows of the
+//! task (`partial_groups.rs`).
 //!
 //! Steps run at all servers as far as that is cheaper than reading in place: a move of rows takes a request
 //! of each server to each other one, a read of the server that was asked only one to each (`cost.rs`).
 
 use crate::cost::Cost;
+use crate::partial_groups::{self, Columns};
 use crate::servers::Servers;
 use crate::task::{Combine, FIRST_ROWS_MAX, Fragment, Job};
 use std::ops::Range;
@@ -32,10 +34,12 @@ pub(crate) struct Placement {
     /// The steps that run at all servers.
     pub(crate) steps: Range<usize>,
     /// Those steps. A check may have its ends exchanged. With `has_first_rows`, a copy of the step behind
-    /// them follows.
+    /// them follows; with `merge`, what tasks do of it.
     pub(crate) pipeline: Pipeline,
     /// Each task keeps the first rows of the order that follows.
     pub(crate) has_first_rows: bool,
+    /// The steps that merge the groups of tasks, in place of the step behind `steps`.
+    pub(crate) merge: Option<Pipeline>,
     pub(crate) fragments: Vec<Fragment>,
     pub(crate) combine: Combine,
     /// The largest estimated number of rows after one of the steps.
@@ -46,7 +50,12 @@ impl Placement {
     /// The placement of a pipeline that starts from one row; `None`: it runs where the query was asked, which
     /// is possible, or costs less. `rows_min`: estimated rows from which they move to the owners of their
     /// keys, whatever follows; 0: everything that can runs at all servers.
-    pub(crate) fn new(pipeline: &Pipeline, servers: &Servers, rows_min: f64) -> Option<Self> {
+    pub(crate) fn new(
+        pipeline: &Pipeline,
+        columns: Columns,
+        servers: &Servers,
+        rows_min: f64,
+    ) -> Option<Self> {
         let steps = &pipeline.steps;
         let start = start(steps, servers, rows_min)?;
         let walk = |limit: usize| {
@@ -67,8 +76,9 @@ impl Placement {
             false => start + all.steps.len(),
         };
         let walk = if end < start + all.steps.len() { walk(end) } else { all };
+        let (part, merge) = steps.get(end).and_then(|next| partial_groups::split(next, columns)).unzip();
         let combine = match steps.get(end).map(|step| &step.step) {
-            Some(Step::Group { .. }) => Combine::Sum,
+            Some(Step::Group { .. }) if merge.is_none() => Combine::Sum,
             Some(Step::Distinct { .. }) => Combine::Set,
             _ => Combine::No,
         };
@@ -81,13 +91,19 @@ impl Placement {
             fragment.steps.end += 1;
         }
         let has_first_rows = first_rows.is_some();
+        if let (Some(part), Some(fragment)) = (part, fragments.last_mut()) {
+            placed.push(part);
+            fragment.steps.end += 1;
+        }
         // A scan alone whose rows are all sent would be slower than reading.
-        let is_worth_it = end > start && (end > start + 1 || combine != Combine::No || has_first_rows);
+        let is_worth_it =
+            end > start && (end > start + 1 || combine != Combine::No || has_first_rows || merge.is_some());
         let pipeline = Pipeline { steps: placed };
         is_worth_it.then_some(Self {
             steps: start..end,
             pipeline,
             has_first_rows,
+            merge,
             fragments,
             combine,
             rows_max,
@@ -196,7 +212,8 @@ fn is_source(step: &Step, servers: &Servers) -> bool {
     }
 }
 
-/// Whether a step may run at any server: it keeps nothing from row to row, and it is in the bytes of a job. `outermost`: it is not nested in another one.
+/// Whether a step may run at any server: it keeps nothing from row to row, and it is in the bytes of a job.
+/// `outermost`: it is not nested in another one.
 fn is_placeable(step: &Step, outermost: bool) -> bool {
     let nested = || {
         let mut steps = step.nested().iter().flat_map(|nested| &nested.steps);

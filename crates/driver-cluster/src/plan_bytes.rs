@@ -138,9 +138,8 @@ impl Wire for Step {
             Self::Union { branches } => put(15, &[branches]),
             Self::Frontier { variables } => put(16, &[variables]),
             Self::Order { keys, limit } => put(17, &[keys, limit]),
-            Self::Join { .. } | Self::Group { .. } | Self::Distinct { .. } | Self::Slice { .. } => {
-                put(UNKNOWN, &[]);
-            }
+            Self::Group { keys, aggregates } => put(18, &[keys, aggregates]),
+            Self::Join { .. } | Self::Distinct { .. } | Self::Slice { .. } => put(UNKNOWN, &[]),
         }
     }
 
@@ -202,6 +201,7 @@ impl Wire for Step {
                     }
                     Self::Order { keys, limit }
                 }
+                18 => Self::Group { keys: Wire::read(input)?, aggregates: Wire::read(input)? },
                 _ => return Err(malformed("an unknown step")),
             })
         })

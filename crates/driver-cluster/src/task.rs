@@ -17,7 +17,7 @@ use oxrdf::Term;
 use std::ops::Range;
 use std::sync::Arc;
 use vervet_algebra::Variable;
-use vervet_kernel::plan::{Pipeline, Sent, StepProfile};
+use vervet_kernel::plan::{Pipeline, Sent, Step, StepProfile};
 use vervet_model::Result;
 
 /// The first byte of the requests of this crate. Those of `vervet-partition` begin with smaller numbers.
@@ -145,8 +145,20 @@ impl Job {
         if self.pipeline.number_steps() > STEPS_MAX {
             return Err(malformed("too many steps"));
         }
+        let inner = self.pipeline.steps.split_last().map_or(&[][..], |(_, inner)| inner);
+        if inner.iter().any(|step| matches!(step.step, Step::Group { .. }))
+            || self.pipeline.steps.iter().any(|step| has_nested_group(&step.step))
+        {
+            return Err(malformed("a group that is not the last step"));
+        }
         Ok(())
     }
+}
+
+/// Whether a step is made of others, of which one is a group.
+fn has_nested_group(step: &Step) -> bool {
+    let mut inner = step.nested().iter().flat_map(|nested| &nested.steps);
+    inner.any(|inner| matches!(inner.step, Step::Group { .. }) || has_nested_group(&inner.step))
 }
 
 /// Rows for a fragment.

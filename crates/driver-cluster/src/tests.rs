@@ -231,6 +231,18 @@ fn steps_without_bytes_are_not_sent() {
     }
 }
 
+#[test]
+fn groups_are_last() {
+    let group = || Step::Group { keys: vec![A], aggregates: Vec::new() };
+    let has_bytes = |steps: Vec<Step>| {
+        let fragments = vec![Fragment { steps: 0..steps.len(), key: None }];
+        bytes_of(&Job { pipeline: pipeline(steps), fragments, ..job() }).is_some()
+    };
+    let nested = Step::Union { branches: vec![pipeline(vec![group()])] };
+    assert!(has_bytes(vec![Step::Empty, group()]));
+    assert!(!has_bytes(vec![group(), Step::Empty]) && !has_bytes(vec![nested]));
+}
+
 /// Bytes of a few rows or steps that would take much to run.
 #[test]
 fn jobs_and_rows_are_bounded() {

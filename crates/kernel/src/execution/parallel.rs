@@ -72,6 +72,12 @@ impl<'a> Stages<'a> {
         Ok(Self { steps: &pipeline.steps[range], stages })
     }
 
+    /// The steps.
+    #[must_use]
+    pub fn steps(&self) -> &'a [PlanStep] {
+        self.steps
+    }
+
     /// Runs a batch through all stages.
     ///
     /// # Errors

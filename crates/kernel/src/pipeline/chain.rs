@@ -73,6 +73,12 @@ impl<'a> Run<'a> {
         Run { snapshot, ..*self }
     }
 
+    /// The same run with at least this many columns in a batch: those behind its own are spare.
+    #[must_use]
+    pub fn with_columns(self, count: usize) -> Self {
+        Self { variables: self.variables.max(count), ..self }
+    }
+
     /// The evaluator.
     #[must_use]
     pub fn evaluator(&self) -> &'a Evaluator<'a> {
