@@ -609,6 +609,51 @@ fn cycles_over_servers() {
     }
 }
 
+/// Paths of many rows, forwards, backwards, between given ends, of any length and of some, in graphs, tested.
+const PATHS: &[&str] = &[
+    "SELECT ?a ?c { ?a <urn:of> ?x . ?a <urn:next>/<urn:next>* ?c FILTER(?x = <urn:x3> || ?x = <urn:x900>) }",
+    "SELECT ?a (COUNT(?c) AS ?n) { ?a a <urn:T1> . ?a (<urn:of>/<urn:at>)|(<urn:next>/<urn:of>/<urn:to>) ?c } GROUP BY ?a",
+    "SELECT ?a (COUNT(*) AS ?n) { ?a a <urn:T1> . ?a <urn:near>+ ?c } GROUP BY ?a",
+    "SELECT ?a (COUNT(*) AS ?n) { ?a <urn:near>+ ?c . ?c a <urn:T2> } GROUP BY ?a",
+    "SELECT ?a ?c { ?a <urn:pair>* ?c . ?c <urn:pair> ?d }",
+    "SELECT (COUNT(*) AS ?n) { ?a <urn:near>* ?b }",
+    "SELECT (COUNT(*) AS ?n) { ?a a <urn:T0> . ?b a <urn:T1> . ?a <urn:of> ?x . ?b <urn:of> ?y . ?x <urn:to> ?h . ?y <urn:to> ?h . ?a <urn:near>+ ?b }",
+    "SELECT (COUNT(?a) AS ?n) { ?a a <urn:T0> FILTER EXISTS { ?a (<urn:near>/<urn:of>)/<urn:at> ?c } }",
+    "SELECT (COUNT(*) AS ?n) { GRAPH <urn:g2> { ?a <urn:in>/<urn:in> ?c } ?a (^<urn:near>)+ ?d }",
+];
+
+#[test]
+fn paths_of_many_rows_search_together() {
+    let mut text = String::new();
+    for number in 0..1_500_u32 {
+        // Chains of up to 30.
+        if number % 30 > 0 {
+            text.push_str(&format!("<urn:v{number}> <urn:near> <urn:v{}> .\n", number - 1));
+        }
+    }
+    let database = cyclic_graph();
+    database.load_text(Format::TriG, &text).expect("a graph");
+    for count in [2, 4] {
+        let (servers, ..) = start(&database, count);
+        let requests = || -> u64 {
+            servers.iter().flat_map(|server| server.counts()).map(|(_, counts)| counts.requests).sum()
+        };
+        for query in PATHS {
+            for heavy_from in [Duration::ZERO, QueryOptions::default().heavy_from] {
+                let options = QueryOptions { heavy_from, ..QueryOptions::default() };
+                let expected = rows(&database, query, &options).expect("an answer");
+                let before = requests();
+                let found = rows(servers[0].database(), query, &options).expect("an answer");
+                let sent = requests() - before;
+                assert_eq!(found, expected, "{query}");
+                println!("{count} servers, {heavy_from:?}: {sent} requests, {} rows: {query}", found.len());
+                // One by one, the searches would send thousands.
+                assert!(sent <= 160 * count as u64, "{query}: {sent} requests");
+            }
+        }
+    }
+}
+
 /// Faults anywhere in the middle of queries over all servers: each query gives the right answer or an error,
 /// none hangs, and all servers go on.
 #[test]

@@ -24,7 +24,7 @@ use crate::plan::Automaton;
 use vervet_model::{Id, Result, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter};
 
-/// Number of nodes expanded at once.
+/// Number of nodes handled at once.
 const CHUNK: usize = 512;
 
 /// An insertion-ordered set of nodes.
@@ -68,6 +68,8 @@ pub(crate) struct AutomatonSearch<'a> {
     pub(crate) visited: Vec<VisitedSet>,
     keys: Vec<Id>,
     expansion: Expansion,
+    /// Number of nodes expanded at once.
+    chunk: usize,
     vertices: u64,
     counted_bytes: u64,
     /// Merged results, if several states accept.
@@ -87,13 +89,14 @@ impl<'a> AutomatonSearch<'a> {
     /// A search along the automaton; `backwards`: from the ends of paths.
     pub(crate) fn new(automaton: &Automaton, backwards: bool, run: &Run<'a>) -> Result<Self> {
         let graph = SearchGraph::new(automaton, backwards, run)?;
-        let states = graph.transitions.len();
+        let (states, chunk) = (graph.transitions.len(), graph.chunk());
         Ok(Self {
             simulators: simulators(&graph.transitions, &graph.ends, run)?,
             graph,
             visited: (0..states).map(|_| VisitedSet::default()).collect(),
             keys: Vec::new(),
-            expansion: Expansion::new(4 * CHUNK),
+            expansion: Expansion::new(4 * chunk),
+            chunk,
             vertices: run.snapshot.vertex_count(),
             counted_bytes: 0,
             merged: VisitedSet::default(),
@@ -171,6 +174,11 @@ impl<'a> AutomatonSearch<'a> {
             }
         }
         self.recount(run)
+    }
+
+    /// Whether entries of some segment are at other servers.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.graph.is_remote()
     }
 
     /// Whether all paths are empty or one statement long.
@@ -282,7 +290,7 @@ impl<'a> AutomatonSearch<'a> {
             return Ok(false);
         };
         let visited = &mut self.visited[state];
-        let end = visited.members.len().min(visited.expanded + CHUNK);
+        let end = visited.members.len().min(visited.expanded + self.chunk);
         self.keys.clear();
         // Computed terms occur in no statement.
         let known = visited.members[visited.expanded..end].iter().filter(|id| id.tag() != Tag::Computed);

@@ -26,9 +26,6 @@ use rustc_hash::FxHashMap;
 use vervet_model::{Id, Result, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter};
 
-/// Number of nodes expanded at once.
-const CHUNK: usize = 512;
-
 /// Maximum bytes of nodes and sets.
 const BYTES_MAX: u64 = 256 << 20;
 
@@ -124,6 +121,8 @@ struct Exploration {
 /// Searches in one direction; see the header.
 pub(crate) struct CondensedSearch<'a> {
     graph: SearchGraph<'a>,
+    /// Number of nodes expanded at once.
+    chunk: usize,
     /// The state in which searches start.
     start: usize,
     /// Whether paths may end in each state.
@@ -153,10 +152,12 @@ impl<'a> CondensedSearch<'a> {
     pub(crate) fn new(automaton: &Automaton, backwards: bool, run: &Run<'a>) -> Result<Self> {
         let graph = SearchGraph::new(automaton, backwards, run)?.with_one_start(run)?;
         let start = graph.starts.first().copied().unwrap_or(0);
+        let chunk = graph.chunk();
         let states = graph.transitions.len();
         let is_end = (0..states).map(|state| graph.ends.contains(&state)).collect();
         let mut search = Self {
             graph,
+            chunk,
             start,
             is_end,
             numbers: vec![FxHashMap::default(); states],
@@ -167,7 +168,7 @@ impl<'a> CondensedSearch<'a> {
             sets_bytes: 0,
             ends: Vec::new(),
             end_numbers: FxHashMap::default(),
-            exploration: Exploration { expansion: Expansion::new(4 * CHUNK), ..Exploration::default() },
+            exploration: Exploration { expansion: Expansion::new(4 * chunk), ..Exploration::default() },
             counted_bytes: 0,
         };
         search.clear();
@@ -200,7 +201,7 @@ impl<'a> CondensedSearch<'a> {
         // Explored nodes are complete: everything that they reach is explored. So a second attempt from
         // scratch keeps only what this node reaches.
         let was_empty = self.places.is_empty();
-        if self.explore(node, graphs, run)? {
+        if self.explore(&[node], graphs, run)? {
             return Ok(true);
         }
         self.clear();
@@ -208,12 +209,26 @@ impl<'a> CondensedSearch<'a> {
         if was_empty {
             return Ok(false);
         }
-        let fits = self.explore(node, graphs, run)?;
+        let fits = self.explore(&[node], graphs, run)?;
         if !fits {
             self.clear();
             self.recount(run)?;
         }
         Ok(fits)
+    }
+
+    /// Searches from many nodes together, with far fewer calls of segments than from one after the other;
+    /// `false`: as [`CondensedSearch::reach`].
+    ///
+    /// # Errors
+    /// As [`CondensedSearch::reach`].
+    pub(crate) fn reach_all(&mut self, nodes: &[Id], graphs: &[GraphFilter], run: &Run<'_>) -> Result<bool> {
+        if self.explore(nodes, graphs, run)? {
+            return Ok(true);
+        }
+        self.clear();
+        self.recount(run)?;
+        Ok(false)
     }
 
     fn set(&self, node: Id) -> &EndSet {
@@ -309,10 +324,10 @@ impl<'a> CondensedSearch<'a> {
         (number, number == next)
     }
 
-    /// Explores from a new node and makes the sets; `false`: there is too little memory.
-    fn explore(&mut self, node: Id, graphs: &[GraphFilter], run: &Run<'_>) -> Result<bool> {
+    /// Explores from new nodes and makes the sets; `false`: there is too little memory.
+    fn explore(&mut self, nodes: &[Id], graphs: &[GraphFilter], run: &Run<'_>) -> Result<bool> {
         let first = self.places.len();
-        if !self.expand_all(node, graphs, run)? || self.places.len() >= OPEN as usize {
+        if !self.expand_all(nodes, graphs, run)? || self.places.len() >= OPEN as usize {
             return Ok(false);
         }
         self.sort_edges(first, run)?;
@@ -320,16 +335,21 @@ impl<'a> CondensedSearch<'a> {
     }
 
     /// Expands all nodes that are new; collects their edges.
-    fn expand_all(&mut self, node: Id, graphs: &[GraphFilter], run: &Run<'_>) -> Result<bool> {
+    fn expand_all(&mut self, nodes: &[Id], graphs: &[GraphFilter], run: &Run<'_>) -> Result<bool> {
         let states = self.graph.transitions.len();
         let mut work = std::mem::take(&mut self.exploration);
         work.edges.clear();
         work.waiting.resize(states, Vec::new());
-        let (number, _) = self.number((node, self.start));
-        work.waiting[self.start].push(number);
+        run.control.work(nodes.len())?;
+        for node in nodes {
+            let (number, is_new) = self.number((*node, self.start));
+            if is_new {
+                work.waiting[self.start].push(number);
+            }
+        }
         let mut fits = true;
         while let Some(state) = (0..states).find(|state| !work.waiting[*state].is_empty()) {
-            let at = work.waiting[state].len().saturating_sub(CHUNK);
+            let at = work.waiting[state].len().saturating_sub(self.chunk);
             work.numbers.clear();
             work.numbers.extend(work.waiting[state].drain(at..));
             // Computed terms occur in no statement.
@@ -409,11 +429,19 @@ impl<'a> CondensedSearch<'a> {
         work.low.resize(count, OPEN);
         let mut discovered = 0_u32;
         let mut fits = true;
-        // All new nodes are reached from the first one.
-        if count > 0 {
-            enter(&mut work, 0, &mut discovered);
-        }
-        while let Some((node, next)) = work.path.last_mut() {
+        // The next new node that may be in no component.
+        let mut root = 0;
+        loop {
+            let Some((node, next)) = work.path.last_mut() else {
+                while root < count && work.order[root] != OPEN {
+                    root += 1;
+                }
+                if root == count {
+                    break;
+                }
+                enter(&mut work, u32::try_from(root).unwrap_or(OPEN), &mut discovered);
+                continue;
+            };
             let at = *node as usize;
             if *next < work.starts[at + 1] {
                 let target = work.targets[*next as usize] as usize;

@@ -15,6 +15,9 @@
 //! nodes at the other end answers for all further nodes. Without a bound end that search is the result: its
 //! time is linear in the statements, where pairs may be quadratic.
 //!
+//! Over other servers each level of a search is a round trip, so the nodes of a batch search together from the
+//! beginning, and share their work.
+//!
 //! Rows with an unbound graph variable are evaluated graph by graph, so memory does not grow with the number
 //! of graphs.
 //! # Semantics
@@ -37,6 +40,13 @@ const SHARED_END_MIN: usize = 4;
 const REPEATED_VISITS: u64 = 4;
 const REPEATED_VISITS_MIN: u64 = 1 << 10;
 
+/// What a search from a single node counts as over other servers, in visited nodes: its round trips take as
+/// long.
+const REMOTE_SEARCH_VISITS: usize = 1 << 9;
+
+/// Number of start nodes that are listed, and from which searches begin, together over other servers.
+const REMOTE_STARTS: usize = 1 << 14;
+
 /// Bound values of a row: graph, subject, object ([`Id::UNBOUND`] if unbound).
 type BoundEnds = [Id; 3];
 
@@ -54,6 +64,7 @@ struct Condensing<'a> {
 pub(crate) struct Paths<'a> {
     step: &'a PathStep,
     is_nullable: bool,
+    is_remote: bool,
     forwards: AutomatonSearch<'a>,
     backwards: AutomatonSearch<'a>,
     /// Number of statements of the path.
@@ -99,6 +110,7 @@ impl<'a> Paths<'a> {
             entries: forwards.entries(),
             condensing: [Condensing::default(), Condensing::default()],
             is_nullable: step.automaton.accepting.first() == Some(&true),
+            is_remote: forwards.is_remote(),
             forwards,
             backwards: AutomatonSearch::new(&step.automaton, true, run)?,
             shared: None,
@@ -271,6 +283,28 @@ impl<'a> Paths<'a> {
         Ok(condensing.search.as_ref())
     }
 
+    /// Searches from these nodes of a batch together, if single searches would take many round trips.
+    fn search_together(&mut self, nodes: &mut Vec<Id>, end: usize, run: &Run<'a>) -> Result<()> {
+        let condensing = &mut self.condensing[end];
+        if !self.is_remote || condensing.given_up || !matches!(self.step.graphs, PathGraphs::These(_)) {
+            return Ok(());
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        if nodes.len() < 2 {
+            return Ok(());
+        }
+        let search = match &mut condensing.search {
+            Some(search) => search,
+            none => none.insert(CondensedSearch::new(&self.step.automaton, end == 1, run)?),
+        };
+        if !search.reach_all(nodes, &self.graphs, run)? {
+            search.release(run)?;
+            *condensing = Condensing { given_up: true, ..Condensing::default() };
+        }
+        Ok(())
+    }
+
     /// Paths of rows with one bound end.
     fn push_one_bound(
         &mut self,
@@ -326,7 +360,7 @@ impl<'a> Paths<'a> {
         let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
         search.begin(node, run)?;
         while !search.has_ended() && search.advance(&self.graphs, run)? {}
-        self.tested += search.size();
+        self.tested += search.size() + if self.is_remote { REMOTE_SEARCH_VISITS } else { 0 };
         Ok(search.has_ended())
     }
 
@@ -582,6 +616,8 @@ impl<'a> Paths<'a> {
         if end == 1 {
             rows.sort_unstable_by_key(|(bound, row)| (bound[2], bound[1], *row));
         }
+        let mut nodes = rows.iter().map(|(bound, _)| bound[1 + end]).collect();
+        self.search_together(&mut nodes, end, next.run())?;
         for rows in rows.chunk_by(|a, b| a.0[1 + end] == b.0[1 + end]) {
             let Some((first, _)) = rows.first() else { continue };
             let under_way = self.shared == Some((end, self.graph, first[1 + end]));
@@ -627,7 +663,7 @@ impl<'a> Paths<'a> {
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
         let is_one_step = self.forwards.is_one_step();
-        for nodes in starts.chunks(BATCH_ROWS) {
+        for nodes in starts.chunks(self.starts_together()) {
             next.run().control.work(nodes.len())?;
             let flow = match is_one_step {
                 true => self.add_first_ends(batch, rows, nodes, next)?,
@@ -652,6 +688,9 @@ impl<'a> Paths<'a> {
             true => self.forwards.have_first_moves(nodes, &self.graphs, next.run())?,
             false => vec![true; nodes.len()],
         };
+        let mut together =
+            nodes.iter().zip(&moving).filter(|(_, moves)| **moves).map(|(node, _)| *node).collect();
+        self.search_together(&mut together, 0, next.run())?;
         for (&node, moves) in nodes.iter().zip(moving) {
             next.run().control.work(1)?;
             if !moves {
@@ -701,6 +740,11 @@ impl<'a> Paths<'a> {
         Ok(Flow::More)
     }
 
+    /// How many start nodes are handled together.
+    fn starts_together(&self) -> usize {
+        if self.is_remote { REMOTE_STARTS } else { BATCH_ROWS }
+    }
+
     /// Sets the ends of paths from a node that no search has found.
     fn set_found(&mut self, ends: &[Id]) {
         self.found_of = None;
@@ -735,9 +779,14 @@ impl<'a> Paths<'a> {
                 let mut from = Some(Id::UNBOUND);
                 while let Some(key) = from {
                     keys.clear();
-                    from = segment.keys(key, BATCH_ROWS, &mut keys)?;
+                    from = segment.keys(key, self.starts_together(), &mut keys)?;
                     for &graph in &self.graphs {
                         run.control.work(keys.len() + 1)?;
+                        if graph == GraphFilter::Any {
+                            // A key has an entry.
+                            keys.iter().for_each(|key| all.insert(*key, vertices));
+                            continue;
+                        }
                         degrees.clear();
                         segment.degrees(&keys, EntryFilter { graph, parallel: true }, &mut degrees)?;
                         for (key, degree) in keys.iter().zip(&degrees) {
@@ -770,6 +819,13 @@ impl<'a> Paths<'a> {
             1 => (1, bound[0], bound[2]),
             _ => (0, bound[0], Id::UNBOUND),
         };
+        for end in [0, 1] {
+            if self.is_remote && !self.only_tests(1 - end) {
+                let of_kind = rows.iter().filter(|(bound, _)| kind(bound) == if end == 0 { 2 } else { 1 });
+                let mut nodes = of_kind.map(|(bound, _)| bound[1 + end]).collect();
+                self.search_together(&mut nodes, end, next.run())?;
+            }
+        }
         for rows in rows.chunk_by_mut(|a, b| group(&a.0) == group(&b.0)) {
             let Some((bound, _)) = rows.first() else { continue };
             self.enter_graph(bound[0]);

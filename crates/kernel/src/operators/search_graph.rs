@@ -6,6 +6,10 @@ use rustc_hash::FxHashMap;
 use vervet_model::{Direction, Result};
 use vervet_snapshot::Segment;
 
+/// Number of nodes expanded at once; over other servers, where each call is a round trip.
+const CHUNK: usize = 512;
+const REMOTE_CHUNK: usize = 8 * CHUNK;
+
 /// A transition: index of its distinct move in [`SearchGraph::segments`], and target state.
 #[derive(Clone, Copy)]
 pub(crate) struct Transition {
@@ -84,6 +88,16 @@ impl<'a> SearchGraph<'a> {
         }
         self.starts = vec![new];
         Ok(self)
+    }
+
+    /// Whether entries of some segment are at other servers.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.segments.iter().flatten().any(|segment| segment.is_remote(None))
+    }
+
+    /// Number of nodes that searches expand at once.
+    pub(crate) fn chunk(&self) -> usize {
+        if self.is_remote() { REMOTE_CHUNK } else { CHUNK }
     }
 
     /// Number of entries of all segments: an upper bound on the work of a search, up to the number of states.
