@@ -275,7 +275,8 @@ fn faults_are_errors_and_the_next_query_is_right() {
     faults.set(FaultPlan { delay: Duration::from_millis(20), ..FaultPlan::default() });
     let found = rows(servers[0].database(), query, &QueryOptions::default());
     assert_eq!(found.expect("an answer"), expected);
-    // Each request ends in time, and all of them do not.
+    // Each request ends in time, and all of them, one for each level of the path, do not.
+    faults.set(FaultPlan { delay: Duration::from_millis(200), ..FaultPlan::default() });
     let begun = Instant::now();
     let error = rows(servers[0].database(), "SELECT (COUNT(*) AS ?n) { ?a <urn:next>+ ?b }", &limited);
     assert_eq!(error.expect_err("too many requests").kind(), ErrorKind::Deadline);

@@ -15,8 +15,8 @@
 //! nodes at the other end answers for all further nodes. Without a bound end that search is the result: its
 //! time is linear in the statements, where pairs may be quadratic.
 //!
-//! Over other servers each level of a search is a round trip, so the nodes of a batch search together from the
-//! beginning, and share their work.
+//! Over other servers each level of a search is a round trip, so the nodes of a batch search together from
+//! the beginning, and share their work.
 //!
 //! Rows with an unbound graph variable are evaluated graph by graph, so memory does not grow with the number
 //! of graphs.
