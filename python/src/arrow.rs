@@ -5,9 +5,11 @@
 //! timestamps in microseconds (with the time zone UTC if all have a time zone). All other columns are texts:
 //! lexical forms, IRIs, labels of blank nodes. Unbound cells are null.
 //! # Cost
-//! Two passes over a column: one decides the type, and ends with the first text; one builds the batches.
+//! Two passes over a column: one decides the type, and ends with the first text; one builds the batches. Both
+//! run on all processors, the columns of some batches at a time (`in_parallel.rs`).
 
 use crate::cells::Table;
+use crate::in_parallel::{in_parallel, processors};
 use arrow_array::builder::{
     BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder, Int64Builder, LargeStringBuilder,
     TimestampMicrosecondBuilder,
@@ -15,8 +17,10 @@ use arrow_array::builder::{
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use oxrdf::Term;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use vervet::Result;
 use vervet::gremlin::{Extended, Value};
 use vervet_model::{Inline, days_from_civil, with_parts};
@@ -49,7 +53,10 @@ pub(crate) struct TableReader {
     kinds: Vec<ColumnType>,
     schema: SchemaRef,
     names: Vec<String>,
+    /// The first row of the next batches.
     next: usize,
+    /// Batches that were built together with one before them.
+    ready: VecDeque<RecordBatch>,
 }
 
 impl TableReader {
@@ -59,23 +66,45 @@ impl TableReader {
     /// Damaged data.
     pub(crate) fn new(table: Arc<Table>) -> Result<Self> {
         let names = table.columns();
-        let mut kinds = Vec::with_capacity(names.len());
-        for (column, name) in names.iter().enumerate() {
-            kinds.push(kind(&table, column, name)?);
-        }
+        let parts = batches(0, row_count(&table));
+        // A column with a text is one of texts: no more of it needs to be read.
+        let is_text: Vec<AtomicBool> = names.iter().map(|_| AtomicBool::new(false)).collect();
+        let found = in_parallel(names.len() * parts.len(), &|task| {
+            let (column, rows) = (task / parts.len(), &parts[task % parts.len()]);
+            if is_text[column].load(Ordering::Relaxed) {
+                return Ok(ColumnType::Text);
+            }
+            let found = kind(&table, column, &names[column], rows.clone())?;
+            is_text[column].fetch_or(found == ColumnType::Text, Ordering::Relaxed);
+            Ok(found)
+        })?;
+        let of_column = |column: usize| found.iter().skip(column * parts.len()).take(parts.len()).copied();
+        let kinds: Vec<ColumnType> = (0..names.len())
+            .map(|column| of_column(column).fold(ColumnType::Unknown, ColumnType::with))
+            .collect();
         let fields = names.iter().zip(&kinds).map(|(name, kind)| Field::new(name, data_type(*kind), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Ok(Self { table, kinds, schema, names, next: 0 })
+        Ok(Self { table, kinds, schema, names, next: 0, ready: VecDeque::new() })
     }
 
-    fn batch(&self, rows: Range<usize>) -> std::result::Result<RecordBatch, ArrowError> {
-        let mut columns = Vec::with_capacity(self.kinds.len());
-        for (column, (kind, name)) in self.kinds.iter().zip(&self.names).enumerate() {
-            let built = build(&self.table, column, name, *kind, rows.clone());
-            columns.push(built.map_err(|error| ArrowError::ExternalError(Box::new(error)))?);
+    /// Builds the next batches, one for each processor.
+    fn build_ahead(&mut self) -> std::result::Result<(), ArrowError> {
+        let parts = batches(self.next, row_count(&self.table)).into_iter().take(processors());
+        let parts: Vec<Range<usize>> = parts.collect();
+        let columns = self.kinds.len();
+        let built = in_parallel(columns * parts.len(), &|task| {
+            let (rows, column) = (parts[task / columns].clone(), task % columns);
+            build(&self.table, column, &self.names[column], self.kinds[column], rows)
+        });
+        let mut built = built.map_err(|error| ArrowError::ExternalError(Box::new(error)))?.into_iter();
+        for rows in parts {
+            self.next = rows.end;
+            let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+            let arrays = built.by_ref().take(columns).collect();
+            let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?;
+            self.ready.push_back(batch);
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+        Ok(())
     }
 }
 
@@ -83,11 +112,25 @@ impl Iterator for TableReader {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let rows = usize::try_from(self.table.len()).unwrap_or(usize::MAX);
-        let end = self.next.saturating_add(BATCH_ROWS).min(rows);
-        let range = std::mem::replace(&mut self.next, end)..end;
-        (!range.is_empty()).then(|| self.batch(range))
+        if self.ready.is_empty()
+            && let Err(error) = self.build_ahead()
+        {
+            // Ends with the error.
+            self.next = usize::MAX;
+            return Some(Err(error));
+        }
+        self.ready.pop_front().map(Ok)
     }
+}
+
+fn row_count(table: &Table) -> usize {
+    usize::try_from(table.len()).unwrap_or(usize::MAX)
+}
+
+/// The rows of each batch from `first` on.
+fn batches(first: usize, rows: usize) -> Vec<Range<usize>> {
+    let start = |batch: usize| first.saturating_add(batch.saturating_mul(BATCH_ROWS));
+    (0..).map(|batch| start(batch)..start(batch + 1).min(rows)).take_while(|rows| !rows.is_empty()).collect()
 }
 
 impl RecordBatchReader for TableReader {
@@ -174,10 +217,9 @@ fn write_scalar(scalar: Scalar, text: &mut String) {
     }
 }
 
-/// The type of a column.
-fn kind(table: &Table, column: usize, name: &str) -> Result<ColumnType> {
+/// The type of some rows of a column.
+fn kind(table: &Table, column: usize, name: &str, rows: Range<usize>) -> Result<ColumnType> {
     let mut kind = ColumnType::Unknown;
-    let rows = 0..usize::try_from(table.len()).unwrap_or(usize::MAX);
     each_cell(table, column, name, rows, false, &mut |scalar, _| {
         kind = kind.with(ColumnType::of(scalar));
         kind != ColumnType::Text

@@ -21,6 +21,7 @@ mod database;
 mod error;
 mod frames;
 mod gremlin_values;
+mod in_parallel;
 mod literals;
 mod load;
 mod network;
