@@ -528,6 +528,55 @@ const HEAVY: &[&str] = &[
     "SELECT ?v ?b { VALUES ?v { <urn:v1> \"unknown\" <urn:v2> } ?v <urn:next> ?a . ?a <urn:near> ?b }",
 ];
 
+/// Joins with the few rows of a sub-query, inner and left, MINUS, with conditions, computed keys, rows that
+/// leave variables unbound; and with too many rows.
+const JOINS: &[&str] = &[
+    "SELECT ?a ?c ?n { ?a <urn:next> ?b . ?b <urn:size> ?z . { SELECT ?z (COUNT(*) AS ?n) { ?x <urn:size> ?z } GROUP BY ?z } ?b <urn:near> ?c . \
+     ?c a <urn:T1> }",
+    "SELECT ?a ?d ?n { ?a <urn:next> ?b . ?b <urn:near> ?d OPTIONAL { SELECT ?d (MAX(?z) AS ?n) { ?x <urn:next> ?d ; <urn:size> ?z FILTER(?z > 40) } GROUP BY ?d } }",
+    "SELECT (COUNT(*) AS ?n) { ?a <urn:next> ?b . ?b <urn:near> ?c MINUS { SELECT ?c { ?x <urn:near> ?c . ?x <urn:size> 7 } } ?c <urn:next> ?d . ?d <urn:size> ?z }",
+    "SELECT ?t ?m (COUNT(*) AS ?n) { ?a <urn:next> ?b . ?b a ?t . { SELECT ?t (CONCAT(\"a type of \", STR(COUNT(*))) AS ?m) { ?x a ?t } GROUP BY ?t } \
+     ?b <urn:near> ?c } GROUP BY ?t ?m",
+    "SELECT ?a ?k ?c { ?a <urn:next> ?b . ?b <urn:size> ?z . { SELECT ?k (SUM(?y) AS ?s) { ?x <urn:size> ?k ; <urn:size> ?y } GROUP BY ?k } \
+     FILTER(?s / 12 = ?z) ?b <urn:near> ?c }",
+    "SELECT ?a ?c ?x { ?a <urn:next> ?b . ?b <urn:near> ?c { SELECT ?a ?x { { ?x <urn:size> 3 . ?x <urn:next> ?a } UNION { ?x <urn:size> 4 } } } ?c a <urn:T2> }",
+    "SELECT ?e (COUNT(?y) AS ?n) (SUM(?k) AS ?m) { ?a <urn:next> ?b . ?b <urn:near> ?c \
+     OPTIONAL { SELECT ?b ?y (COUNT(*) AS ?k) { ?b <urn:size> ?s . ?y <urn:size> ?s } GROUP BY ?b ?y } ?c <urn:next> ?d . ?d a ?e } GROUP BY ?e",
+];
+
+/// The tables of small joins go to all servers, and the steps after them run there.
+#[test]
+fn joins_with_few_rows_run_at_all_servers() {
+    let database = graph();
+    let mut placed = 0;
+    for count in [2, 4] {
+        let (servers, ..) = start(&database, count);
+        for query in JOINS {
+            for threads in [1, 3] {
+                let options = QueryOptions {
+                    heavy_from: Duration::ZERO,
+                    ..QueryOptions::default().with_threads(threads)
+                };
+                let expected = rows(&database, query, &options).expect("an answer");
+                let found = rows(servers[0].database(), query, &options).expect("an answer");
+                assert_eq!(found, expected, "{query}");
+                assert!(found.len() > 1, "{query}");
+            }
+            let options = QueryOptions { heavy_from: Duration::ZERO, ..QueryOptions::default() };
+            let plan = servers[0].database().explain(query, &options).expect("a plan");
+            println!("{plan}");
+            // The line of the join is among the steps at all servers.
+            let join = plan.lines().position(|line| line.contains("hash "));
+            let steps = plan
+                .lines()
+                .find_map(|line| line.strip_prefix(&format!("at all {count} servers: steps 1 to ")));
+            let last = steps.and_then(|last| last.parse::<usize>().ok());
+            placed += usize::from(join.zip(last).is_some_and(|(join, last)| join <= last));
+        }
+    }
+    assert!(placed >= 6, "{placed} joins run at all servers");
+}
+
 /// A graph with cycles: 200 hubs with 300 entries in each of two predicates, more than are fetched at once; 3
 /// hubs with 20,000; and 1,500 vertices with some neighbours each.
 fn cyclic_graph() -> Database {

@@ -64,6 +64,7 @@ impl<'s> Cost<'s> {
         let requests = trips(&step.step) * (self.count - 1.0) * (rows / GATHERED_ROWS as f64).ceil().max(1.0);
         let row = match &step.step {
             Step::Path(_) | Step::Match(_) | Step::SeekMatch { .. } => SLOW_ROW_US,
+            Step::Join { .. } => ROW_US,
             other if !other.nested().is_empty() => SLOW_ROW_US,
             _ => ROW_US,
         };
@@ -123,9 +124,13 @@ impl<'s> Cost<'s> {
 /// Round trips of a batch, one after the other, if nothing that it reads is here.
 pub(crate) fn trips(step: &Step) -> f64 {
     match step {
-        Step::Empty | Step::Filter(_) | Step::Extend { .. } | Step::Values { .. } | Step::Frontier { .. } => {
-            0.0
-        }
+        // The right side of a join runs once.
+        Step::Empty
+        | Step::Filter(_)
+        | Step::Extend { .. }
+        | Step::Values { .. }
+        | Step::Frontier { .. }
+        | Step::Join { .. } => 0.0,
         Step::Intersect { legs, .. } => legs.len() as f64 + 1.0,
         other if !other.nested().is_empty() => {
             let steps = other.nested().iter().flat_map(|nested| &nested.steps);

@@ -2,7 +2,7 @@
 
 use crate::cost::trips;
 use crate::host::Host;
-use crate::moved::Terms;
+use crate::moved::{MovedRows, Terms};
 use crate::partial_groups::Columns;
 use crate::placement::Placement;
 use crate::round::Query;
@@ -39,7 +39,11 @@ const MOVED_OF_SPLIT: f64 = 4.0;
 const COMPUTED_MAX: usize = 1 << 12;
 const COMPUTED_BYTES_MAX: usize = 64 << 10;
 
-/// Bytes of a job without its computed terms: with them it is below the limit of jobs.
+/// Rows of the table of a join that goes to all servers, and the bytes of all such tables of a job.
+const TABLE_ROWS_MAX: usize = 1 << 12;
+const TABLES_BYTES_MAX: usize = 48 << 10;
+
+/// Bytes of a job without its computed terms and tables: with them it is below the limit of jobs.
 const STEPS_BYTES_MAX: usize = 128 << 10;
 
 /// Runs plans over the servers of a cluster: light ones here, reading the other servers, heavy ones at all
@@ -162,7 +166,7 @@ impl ClusterDriver {
             let (_, Sent { rows, bytes }) = found.copied()?;
             Some(format!(": {rows} rows sent, {bytes} bytes"))
         };
-        if let Some(placement) = self.placement(pipeline, Columns::of(plan), parallelism) {
+        if let Some(placement) = self.placement(pipeline, Columns::of(plan), parallelism, true) {
             let (first, last) = (line(placement.steps.start), line(placement.steps.end - 1));
             notes.push(format!("at all {} servers: steps {first} to {last}", self.host.servers.count()));
             for fragment in &placement.fragments {
@@ -212,7 +216,7 @@ impl ClusterDriver {
         let is_right_placed = |(_, step): (usize, &PlanStep)| {
             step.step.nested().iter().any(|right| self.is_placed(right, columns, parallelism))
         };
-        self.placement(pipeline, columns, parallelism).is_some()
+        self.placement(pipeline, columns, parallelism, true).is_some()
             || Shared::joins_of(&pipeline.steps).into_iter().any(is_right_placed)
     }
 
@@ -222,10 +226,13 @@ impl ClusterDriver {
         pipeline: &Pipeline,
         columns: Columns,
         parallelism: Parallelism,
+        with_joins: bool,
     ) -> Option<Placement> {
         let rows_min = f64::from(parallelism.cut_policy.split_rows_min) / MOVED_OF_SPLIT;
-        let placement = Placement::new(pipeline, columns, &self.host.servers, rows_min)?;
-        let job = placement.job(columns.all, self.host.servers.own());
+        let placement = Placement::new(pipeline, columns, &self.host.servers, rows_min, with_joins)?;
+        let mut job = placement.job(columns.all, self.host.servers.own());
+        let joins = job.pipeline.steps.iter().filter(|step| matches!(step.step, Step::Join { .. })).count();
+        job.tables = vec![MovedRows::default(); joins];
         let has_bytes = || bytes_of(&job).is_some_and(|bytes| bytes.len() <= STEPS_BYTES_MAX);
         let fits = has_columns(job.fragments.len(), columns.all, &self.host.servers) && has_bytes();
         fits.then_some(placement)
@@ -327,16 +334,23 @@ impl Execution<'_> {
         figures: &mut Profile,
         sink: &mut dyn FnMut(&mut Batch) -> Result<Flow>,
     ) -> Result<()> {
-        let tables = self.joins(pipeline, base, run, figures)?;
+        let place = |with_joins| self.driver.placement(pipeline, self.columns, self.parallelism, with_joins);
+        let mut placement = place(true);
+        let sent = placement.as_ref().map_or(&[][..], |placement| &pipeline.steps[placement.steps.clone()]);
+        let tables = self.joins(pipeline, base, sent, run, figures)?;
         let run = run.with_shared(&tables);
-        let Some(placement) = self.driver.placement(pipeline, self.columns, self.parallelism) else {
+        let mut sent_tables = self.sent_tables(sent, &tables, &run)?;
+        if sent_tables.is_none() {
+            (placement, sent_tables) = (place(false), Some(Vec::new()));
+        }
+        let Some(placement) = placement else {
             let mut stages = Stages::whole(pipeline, &run)?;
             stages.push(input, &run, sink)?;
             stages.finish(&run, sink)?;
             stages.add_figures(&mut figures.steps[base..]);
             return Ok(());
         };
-        let (job, job_bytes) = self.job(&placement, &run)?;
+        let (job, job_bytes) = self.job(&placement, sent_tables.unwrap_or_default(), &run)?;
         let mut head = Stages::part(pipeline, 0..placement.steps.start, &run)?;
         let mut tail = Tail::new(pipeline, &placement, &run)?;
         let first = base + number_of(pipeline, placement.steps.start);
@@ -378,19 +392,21 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Runs the right sides of joins that run at all servers, and returns their tables; other joins build
-    /// their table at the first row.
+    /// Runs the right sides of joins that run at all servers, and of those among `sent`, whose tables go to
+    /// all servers, and returns their tables; other joins build their table at the first row.
     fn joins<'p>(
         &self,
         pipeline: &'p Pipeline,
         base: usize,
+        sent: &[PlanStep],
         run: &Run<'p>,
         figures: &mut Profile,
     ) -> Result<Shared> {
         let mut tables = Shared::default();
         for (number, step) in Shared::joins_of(&pipeline.steps) {
             let Some(right) = step.step.nested().first() else { continue };
-            if !self.driver.is_placed(right, self.columns, self.parallelism) {
+            let is_sent = sent.iter().any(|one| std::ptr::eq(one, step));
+            if !is_sent && !self.driver.is_placed(right, self.columns, self.parallelism) {
                 continue;
             }
             let mut table = JoinTable::new(step, run.variables())?;
@@ -405,13 +421,40 @@ impl Execution<'_> {
         Ok(tables)
     }
 
+    /// The rows of the tables of the joins among `steps`, in their order; `None`: too many for a job.
+    fn sent_tables(
+        &self,
+        steps: &[PlanStep],
+        tables: &Shared,
+        run: &Run<'_>,
+    ) -> Result<Option<Vec<MovedRows>>> {
+        let terms = Terms::new(run.evaluator(), self.computed.len());
+        let (mut all, mut bytes) = (Vec::new(), Vec::new());
+        for table in steps.iter().filter_map(|step| tables.join_table(step)) {
+            if table.rows().rows > TABLE_ROWS_MAX {
+                return Ok(None);
+            }
+            let before = all.len();
+            terms.leave(table.rows().clone(), &mut |rows| {
+                rows.write(&mut bytes);
+                all.push(rows);
+                Ok(())
+            })?;
+            if bytes.len() > TABLES_BYTES_MAX || all.len() > before + 1 {
+                return Ok(None);
+            }
+        }
+        Ok(Some(all))
+    }
+
     /// The job of a placement, and its bytes.
-    fn job(&self, placement: &Placement, run: &Run<'_>) -> Result<(Job, Arc<[u8]>)> {
+    fn job(&self, placement: &Placement, tables: Vec<MovedRows>, run: &Run<'_>) -> Result<(Job, Arc<[u8]>)> {
         let (evaluator, control) = (run.evaluator(), run.control());
         let job = Job {
             now: evaluator.now().to_be_bytes(),
             base: evaluator.base().map(str::to_owned),
             computed: self.computed.clone(),
+            tables,
             memory_bytes: control.memory_limit(),
             profile: self.profile,
             is_heavy: control.is_heavy(),

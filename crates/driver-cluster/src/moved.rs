@@ -38,6 +38,24 @@ pub(crate) struct MovedRows {
     computed_end: u64,
 }
 
+impl PartialEq for MovedRows {
+    fn eq(&self, other: &Self) -> bool {
+        let of = |one: &Self| (one.batch.rows, one.batch.columns.clone(), one.batch.multiplicity.clone());
+        of(self) == of(other) && self.terms == other.terms
+    }
+}
+
+impl Wire for MovedRows {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self> {
+        let variables = input.variables();
+        Self::read(input, variables)
+    }
+}
+
 impl MovedRows {
     /// Rows without computed ids but those of the job.
     pub(crate) fn plain(batch: Batch) -> Self {

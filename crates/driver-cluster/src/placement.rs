@@ -19,11 +19,15 @@
 
 use crate::cost::Cost;
 use crate::partial_groups::{self, Columns};
+use crate::plan_bytes::uncounted;
 use crate::servers::Servers;
 use crate::task::{Combine, FIRST_ROWS_MAX, Fragment, Job};
 use std::ops::Range;
 use vervet_algebra::{Expression, Variable};
 use vervet_kernel::plan::{Access, Leg, Operand, Pipeline, PlanStep, Step};
+
+/// Estimated rows of the right side of a join that goes to all servers.
+const JOIN_ROWS_MAX: f64 = 2_048.0;
 
 /// Estimated rows that a scan multiplies; more are not sent to all servers.
 const ROWS_SENT_TO_ALL: f64 = 64.0;
@@ -49,17 +53,19 @@ pub(crate) struct Placement {
 impl Placement {
     /// The placement of a pipeline that starts from one row; `None`: it runs where the query was asked, which
     /// is possible, or costs less. `rows_min`: estimated rows from which they move to the owners of their
-    /// keys, whatever follows; 0: everything that can runs at all servers.
+    /// keys, whatever follows; 0: everything that can runs at all servers. `with_joins`: also joins with few
+    /// rows at their right sides, whose tables then go to all servers.
     pub(crate) fn new(
         pipeline: &Pipeline,
         columns: Columns,
         servers: &Servers,
         rows_min: f64,
+        with_joins: bool,
     ) -> Option<Self> {
         let steps = &pipeline.steps;
-        let start = start(steps, servers, rows_min)?;
+        let start = start(steps, servers, rows_min, with_joins)?;
         let walk = |limit: usize| {
-            let mut walk = Walk { rows_min, ..Walk::default() };
+            let mut walk = Walk { rows_min, with_joins, ..Walk::default() };
             let mut rows = rows_before(steps, start);
             for (at, step) in steps.iter().enumerate().take(limit).skip(start) {
                 if !walk.take(step, rows, steps.get(at + 1), servers) {
@@ -121,6 +127,7 @@ impl Placement {
             now: [0; 18],
             base: None,
             computed: Vec::new(),
+            tables: Vec::new(),
             memory_bytes: None,
             profile: false,
             is_heavy: false,
@@ -176,19 +183,19 @@ fn cheapest_end(walk: &Walk, pipeline: &Pipeline, start: usize, servers: &Server
 }
 
 /// The first step that runs at all servers.
-fn start(steps: &[PlanStep], servers: &Servers, rows_min: f64) -> Option<usize> {
+fn start(steps: &[PlanStep], servers: &Servers, rows_min: f64, with_joins: bool) -> Option<usize> {
     let mut rows = 1.0;
     for (at, step) in steps.iter().enumerate() {
         let wanted = wanted_key(&step.step, rows, None, servers);
-        let is_moved =
-            wanted.is_some() && (rows >= rows_min || wants(steps.get(at + 1), step.rows, wanted, servers));
+        let is_moved = wanted.is_some()
+            && (rows >= rows_min || wants(steps.get(at + 1), step.rows, wanted, servers, with_joins));
         match &step.step {
             source if rows <= ROWS_SENT_TO_ALL && step.rows >= rows_min && is_source(source, servers) => {
                 return Some(at);
             }
             // What follows a sort keeps its order.
             Step::Order { .. } | Step::Slice { .. } | Step::Group { .. } => return None,
-            other if is_moved && is_placeable(other, true) => return Some(at),
+            other if is_moved && is_placeable(other, true, with_joins) => return Some(at),
             _ => {}
         }
         rows = step.rows;
@@ -214,10 +221,10 @@ fn is_source(step: &Step, servers: &Servers) -> bool {
 
 /// Whether a step may run at any server: it keeps nothing from row to row, and it is in the bytes of a job.
 /// `outermost`: it is not nested in another one.
-fn is_placeable(step: &Step, outermost: bool) -> bool {
+fn is_placeable(step: &Step, outermost: bool, with_joins: bool) -> bool {
     let nested = || {
         let mut steps = step.nested().iter().flat_map(|nested| &nested.steps);
-        steps.all(|step| is_placeable(&step.step, false))
+        steps.all(|step| is_placeable(&step.step, false, with_joins))
     };
     match step {
         Step::Empty
@@ -232,12 +239,18 @@ fn is_placeable(step: &Step, outermost: bool) -> bool {
         Step::Scan { .. } => !outermost,
         Step::Filter(expression) | Step::Extend { expression, .. } => is_placeable_expression(expression),
         Step::Optional { .. } | Step::Seeded { .. } | Step::Exists { .. } | Step::Union { .. } => nested(),
-        Step::Join { .. }
-        | Step::Group { .. }
-        | Step::Distinct { .. }
-        | Step::Order { .. }
-        | Step::Slice { .. } => false,
+        Step::Join { kind, .. } => {
+            let is_placeable = kind.condition().is_none_or(is_placeable_expression);
+            with_joins && outermost && is_placeable && is_small_join(step)
+        }
+        Step::Group { .. } | Step::Distinct { .. } | Step::Order { .. } | Step::Slice { .. } => false,
     }
+}
+
+/// Whether a step is a join whose right side has so few rows that they go to all servers.
+fn is_small_join(step: &Step) -> bool {
+    let Step::Join { right, .. } = step else { return false };
+    right.steps.last().is_none_or(|last| last.rows <= JOIN_ROWS_MAX)
 }
 
 /// Whether each task may keep the first rows of this step alone: the rows within the limit are among them.
@@ -283,9 +296,12 @@ fn scanned_site(step: &Step, servers: &Servers) -> Option<Variable> {
 fn is_own(step: &Step, site: Variable, servers: &Servers) -> bool {
     let is_site = |operand: &Operand| *operand == Operand::Variable(site);
     match step {
-        Step::Empty | Step::Filter(_) | Step::Extend { .. } | Step::Values { .. } | Step::Frontier { .. } => {
-            true
-        }
+        Step::Empty
+        | Step::Filter(_)
+        | Step::Extend { .. }
+        | Step::Values { .. }
+        | Step::Frontier { .. }
+        | Step::Join { .. } => true,
         Step::Expand { key, access, .. } => is_site(key) && servers.is_keyed(access),
         // Entries of a split segment are at the owner of their neighbour.
         Step::Check { key, access, neighbour } => match servers.is_keyed(access) {
@@ -326,9 +342,15 @@ fn wanted_key(step: &Step, rows: f64, site: Option<Variable>, servers: &Servers)
 }
 
 /// Whether the next step reads by this key, too.
-fn wants(next: Option<&PlanStep>, rows: f64, key: Option<Variable>, servers: &Servers) -> bool {
+fn wants(
+    next: Option<&PlanStep>,
+    rows: f64,
+    key: Option<Variable>,
+    servers: &Servers,
+    with_joins: bool,
+) -> bool {
     let wanted_from = |next: &PlanStep, site| wanted_key(&next.step, rows, site, servers);
-    next.is_some_and(|next| is_placeable(&next.step, true) && wanted_from(next, key).is_none())
+    next.is_some_and(|next| is_placeable(&next.step, true, with_joins) && wanted_from(next, key).is_none())
         && next.is_some_and(|next| wanted_from(next, None).is_some())
 }
 
@@ -368,6 +390,7 @@ struct Walk {
     has_begun: bool,
     /// See [`Placement::new`].
     rows_min: f64,
+    with_joins: bool,
 }
 
 impl Walk {
@@ -381,7 +404,7 @@ impl Walk {
                 self.push(step.clone());
                 return true;
             }
-            if !is_placeable(&step.step, true) {
+            if !is_placeable(&step.step, true, self.with_joins) {
                 return false;
             }
             let key = wanted_key(&step.step, rows, None, servers);
@@ -390,12 +413,12 @@ impl Walk {
             self.push(self.oriented(step, servers));
             return key.is_some();
         }
-        if !is_placeable(&step.step, true) {
+        if !is_placeable(&step.step, true, self.with_joins) {
             return false;
         }
         let step = self.oriented(step, servers);
         if let Some(key) = wanted_key(&step.step, rows, self.site, servers)
-            && (rows >= self.rows_min || wants(next, step.rows, Some(key), servers))
+            && (rows >= self.rows_min || wants(next, step.rows, Some(key), servers, self.with_joins))
         {
             self.end_fragment();
             self.current = (self.steps.len(), Some(key));
@@ -407,6 +430,9 @@ impl Walk {
 
     fn push(&mut self, mut step: PlanStep) {
         step.validity = None;
+        if let Step::Join { right, .. } = &mut step.step {
+            *right = uncounted(right.number_steps());
+        }
         self.steps.push(step);
     }
 

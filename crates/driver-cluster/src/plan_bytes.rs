@@ -3,14 +3,14 @@
 //! A full-text search, a pattern of `EXISTS` within an expression and a join have no bytes: steps with them
 //! run where the query was asked ([`crate::placement`]).
 
-use crate::task::FIRST_ROWS_MAX;
+use crate::task::{FIRST_ROWS_MAX, STEPS_MAX};
 use crate::wire::{Input, Wire, malformed, wire_enum, wire_struct};
 use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
 use vervet_algebra::{Aggregate, AggregateKind, Comparator, Expression, Function, OrderKey, Path, Variable};
 use vervet_codec::write_varint;
 use vervet_kernel::plan::{
-    Access, Automaton, CandidateKeys, GraphOperand, Leg, Match, Move, Operand, PathGraphs, PathStep,
-    Pipeline, PlanStep, SemiJoinKind, Step, StringRange,
+    Access, Automaton, CandidateKeys, GraphOperand, JoinKind, Leg, Match, Move, Operand, PathGraphs,
+    PathStep, Pipeline, PlanStep, SemiJoinKind, Step, StringRange,
 };
 use vervet_model::{Direction, Result};
 use vervet_snapshot::GraphFilter;
@@ -35,6 +35,9 @@ wire_enum!(GraphFilter { 0 => Default, 1 => Any, 2 => AnyNamed, 3 => Named(name)
 wire_enum!(Operand { 0 => Variable(variable), 1 => Constant(id) });
 wire_enum!(GraphOperand { 0 => Filter(filter), 1 => Variable(variable) });
 wire_enum!(PathGraphs { 0 => These(graphs), 1 => Variable(variable) });
+wire_enum!(JoinKind {
+    0 => Inner(condition), 1 => Left(condition), 2 => Minus, 3 => Semi(condition), 4 => Anti(condition),
+});
 wire_enum!(SemiJoinKind { 0 => Semi, 1 => Anti, 2 => Mark(variable) });
 
 wire_struct! {
@@ -139,7 +142,11 @@ impl Wire for Step {
             Self::Frontier { variables } => put(16, &[variables]),
             Self::Order { keys, limit } => put(17, &[keys, limit]),
             Self::Group { keys, aggregates } => put(18, &[keys, aggregates]),
-            Self::Join { .. } | Self::Distinct { .. } | Self::Slice { .. } => put(UNKNOWN, &[]),
+            // The rows of the right side are in the job; its steps are only counted.
+            Self::Join { right, kind, on, compatible, adds } => {
+                put(19, &[&right.number_steps(), kind, on, compatible, adds]);
+            }
+            Self::Distinct { .. } | Self::Slice { .. } => put(UNKNOWN, &[]),
         }
     }
 
@@ -201,11 +208,33 @@ impl Wire for Step {
                     }
                     Self::Order { keys, limit }
                 }
+                19 => {
+                    let count = usize::read(input)?;
+                    if count > STEPS_MAX {
+                        return Err(malformed("too many steps"));
+                    }
+                    let right = uncounted(count);
+                    let (kind, on) = Wire::read(input)?;
+                    let (compatible, adds): (Vec<Variable>, Vec<Variable>) = Wire::read(input)?;
+                    if compatible.len() > COMPATIBLE_MAX {
+                        return Err(malformed("a join of too many variables that may be unbound"));
+                    }
+                    Self::Join { right, kind, on, compatible, adds }
+                }
                 18 => Self::Group { keys: Wire::read(input)?, aggregates: Wire::read(input)? },
                 _ => return Err(malformed("an unknown step")),
             })
         })
     }
+}
+
+/// Maximum number of variables of a join that may be unbound: a row has a bit for each.
+const COMPATIBLE_MAX: usize = 64;
+
+/// The right side of a join whose rows are in the job: as many steps, so that steps keep their numbers.
+pub(crate) fn uncounted(steps: usize) -> Pipeline {
+    let empty = PlanStep { step: Step::Empty, keep: Vec::new(), rows: 0.0, validity: None };
+    Pipeline { steps: vec![empty; steps] }
 }
 
 /// What has no bytes; reading refuses it.

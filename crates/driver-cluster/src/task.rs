@@ -17,7 +17,8 @@ use oxrdf::Term;
 use std::ops::Range;
 use std::sync::Arc;
 use vervet_algebra::Variable;
-use vervet_kernel::plan::{Pipeline, Sent, Step, StepProfile};
+use vervet_kernel::Shared;
+use vervet_kernel::plan::{Pipeline, PlanStep, Sent, Step, StepProfile};
 use vervet_model::Result;
 
 /// The first byte of the requests of this crate. Those of `vervet-partition` begin with smaller numbers.
@@ -74,6 +75,8 @@ pub(crate) struct Job {
     pub(crate) base: Option<String>,
     /// The computed terms that ids of the plan and of rows stand for, in their order.
     pub(crate) computed: Vec<Term>,
+    /// The rows of the right sides of the joins among the steps, in their order.
+    pub(crate) tables: Vec<MovedRows>,
     /// The memory cap of the query at each server, in bytes.
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) profile: bool,
@@ -95,6 +98,7 @@ impl Wire for Job {
         (self.fragments.clone(), self.combine).write(out);
         (self.now, self.base.clone()).write(out);
         self.computed.write(out);
+        self.tables.write(out);
         (self.memory_bytes, (self.profile, self.is_heavy)).write(out);
     }
 
@@ -106,6 +110,7 @@ impl Wire for Job {
         let (fragments, combine) = Wire::read(input)?;
         let (now, base) = Wire::read(input)?;
         let computed = Wire::read(input)?;
+        let tables = Wire::read(input)?;
         let (memory_bytes, (profile, is_heavy)) = Wire::read(input)?;
         Ok(Self {
             variables,
@@ -116,6 +121,7 @@ impl Wire for Job {
             now,
             base,
             computed,
+            tables,
             memory_bytes,
             profile,
             is_heavy,
@@ -150,6 +156,11 @@ impl Job {
             || self.pipeline.steps.iter().any(|step| has_nested_group(&step.step))
         {
             return Err(malformed("a group that is not the last step"));
+        }
+        let joins = Shared::joins_of(&self.pipeline.steps);
+        let is_outer = |join: &PlanStep| self.pipeline.steps.iter().any(|step| std::ptr::eq(step, join));
+        if joins.len() != self.tables.len() || joins.iter().any(|(_, join)| !is_outer(join)) {
+            return Err(malformed("joins without their tables"));
         }
         Ok(())
     }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use vervet_algebra::{Comparator, Expression, Function, OrderKey, Path, Variable};
 use vervet_kernel::Batch;
 use vervet_kernel::plan::{
-    Access, Automaton, CandidateKeys, GraphOperand, Leg, Match, Move, Operand, PathGraphs, PathStep,
-    Pipeline, PlanStep, SemiJoinKind, Sent, Step, StepProfile, StringRange,
+    Access, Automaton, CandidateKeys, GraphOperand, JoinKind, Leg, Match, Move, Operand, PathGraphs,
+    PathStep, Pipeline, PlanStep, SemiJoinKind, Sent, Step, StepProfile, StringRange,
 };
 use vervet_model::{Direction, Id, Multiplicity};
 use vervet_snapshot::GraphFilter;
@@ -145,6 +145,7 @@ fn job() -> Job {
         now: [7; 18],
         base: Some("http://example.com/".to_owned()),
         computed: terms(),
+        tables: Vec::new(),
         memory_bytes: Some(1 << 40),
         profile: true,
         is_heavy: true,
@@ -241,6 +242,33 @@ fn groups_are_last() {
     let nested = Step::Union { branches: vec![pipeline(vec![group()])] };
     assert!(has_bytes(vec![Step::Empty, group()]));
     assert!(!has_bytes(vec![group(), Step::Empty]) && !has_bytes(vec![nested]));
+}
+
+#[test]
+fn joins_have_their_tables() {
+    let condition = Some(expressions());
+    let join = |compatible: Vec<Variable>, steps: usize| Step::Join {
+        right: pipeline(vec![Step::Empty; steps]),
+        kind: JoinKind::Left(condition.clone()),
+        on: vec![A],
+        compatible,
+        adds: vec![B],
+    };
+    let of = |steps: Vec<Step>, tables: Vec<MovedRows>| {
+        let fragments = vec![Fragment { steps: 0..steps.len(), key: None }];
+        Job { pipeline: pipeline(steps), fragments, tables, ..job() }
+    };
+    let whole = of(vec![join(vec![B], 3), Step::Empty, join(Vec::new(), 0)], vec![rows(), rows()]);
+    let read = read_job(&bytes_of(&whole).expect("steps with bytes")).expect("a job");
+    assert_eq!((read.tables, read.pipeline.number_steps()), (whole.tables, 6));
+    let refused = |steps: Vec<Step>, tables: Vec<MovedRows>| {
+        assert!(bytes_of(&of(steps, tables)).is_none());
+    };
+    refused(vec![join(Vec::new(), 1)], Vec::new());
+    refused(vec![Step::Empty], vec![rows()]);
+    refused(vec![Step::Union { branches: vec![pipeline(vec![join(Vec::new(), 1)])] }], vec![rows()]);
+    refused(vec![join(vec![A; 65], 1)], vec![rows()]);
+    refused(vec![join(Vec::new(), 1_000)], vec![rows()]);
 }
 
 /// Bytes of a few rows or steps that would take much to run.

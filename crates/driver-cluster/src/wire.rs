@@ -37,6 +37,10 @@ impl<'b> Input<'b> {
     }
 
     /// Whether a variable has a column.
+    pub(crate) fn variables(&self) -> usize {
+        self.variables
+    }
+
     pub(crate) fn has_column(&self, index: usize) -> bool {
         index < self.variables
     }

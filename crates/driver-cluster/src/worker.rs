@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::plan::{Plan, StepProfile};
-use vervet_kernel::{BATCH_ROWS, Batch, Control, Gate, Limits, Run, SharedMemory};
+use vervet_kernel::{BATCH_ROWS, Batch, Control, Gate, JoinTable, Limits, Run, Shared, SharedMemory};
 use vervet_model::{Error, Id, Result, Tag, ThreadLimits};
 
 /// Runs a task with the limits of the calling thread. `memory`: counts the bytes of all tasks of the query
@@ -102,12 +102,22 @@ fn run_under(
     };
     let solutions = AtomicU64::new(0);
     let run = Run::new(&plan, base, &evaluator, control, &solutions, job.profile);
+    let terms = Terms::new(run.evaluator(), job.computed.len());
+    let mut joins = Shared::default();
+    for ((_, step), rows) in Shared::joins_of(&plan.pipeline.steps).into_iter().zip(&job.tables) {
+        let mut table = JoinTable::new(step, run.variables())?;
+        let rows = terms.arrive(rows, control)?;
+        table.append(rows.as_ref(), control)?;
+        table.finish(control)?;
+        joins.add_join(step, table);
+    }
+    let run = run.with_shared(&joins);
     let mut legs = Vec::new();
     for (number, fragment) in job.fragments.iter().enumerate().skip(task.fragment) {
         legs.push(Leg::new(number, fragment, &plan, servers, run.variables()));
     }
     let mut at_work = AtWork::new(servers, &run, (job, task), Output::new(job, deliver, &run));
-    let rows = Terms::new(run.evaluator(), job.computed.len()).arrive(task.rows, control)?;
+    let rows = terms.arrive(task.rows, control)?;
     match run_legs(&mut legs, task, &rows, &mut at_work) {
         Err(_) if !at_work.output.is_needed => return Ok(Answered::NotNeeded),
         ended => ended?,

@@ -121,6 +121,12 @@ impl JoinTable {
         self.table.append(batch, &self.keep, control)
     }
 
+    /// The rows so far, with the columns that the join needs.
+    #[must_use]
+    pub fn rows(&self) -> &Batch {
+        &self.table.batch
+    }
+
     /// End of input.
     ///
     /// # Errors

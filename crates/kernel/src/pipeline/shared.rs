@@ -44,6 +44,12 @@ impl Shared {
         self.joins.insert(place(step), Arc::new(table));
     }
 
+    /// The table of a join, if it was registered.
+    #[must_use]
+    pub fn join_table(&self, step: &PlanStep) -> Option<&JoinTable> {
+        self.joins.get(&place(step)).map(|table| &**table)
+    }
+
     pub(crate) fn join(&self, step: &PlanStep) -> Option<Arc<JoinTable>> {
         self.joins.get(&place(step)).cloned()
     }
