@@ -13,6 +13,7 @@ mod arguments;
 mod backup;
 mod check;
 mod cluster;
+mod cluster_directory;
 mod cluster_status;
 mod completions;
 mod constraint;
@@ -70,6 +71,9 @@ fn main() -> ExitCode {
     }
     let level = if matches!(arguments.command, Command::Serve(_)) { LogLevel::Info } else { LogLevel::Warn };
     if let Err(failure) = logging::begin(&arguments.log, level) {
+        return output::finish(Err(failure));
+    }
+    if let Err(failure) = cluster_directory::refuse(&arguments.command) {
         return output::finish(Err(failure));
     }
     let outcome = match arguments.command {

@@ -105,3 +105,18 @@ fn status_logs_in() {
     two.place.file("token", "one\n");
     two.place.ok(&["cluster", "status", &two.http[0], "--token-file", "token"]);
 }
+
+/// Commands for databases say what a directory of a cluster is, and what to type instead.
+#[test]
+fn directories_of_a_cluster_are_no_databases() {
+    let two = Two::new();
+    let place = &two.place;
+    let serve = "vervet serve --cluster cluster/a";
+    place.fails(&["serve", "cluster/a"], 1, &["is the directory of server a of cluster vervet", serve]);
+    place.fails(&["serve", "cluster"], 1, &["has the directories of the servers", serve, "each other one"]);
+    place.fails(&["query", "cluster/a/data", "ASK {}"], 1, &["has the data of server a", serve, "curl"]);
+    place.fails(&["info", "cluster/b"], 1, &["vervet serve --cluster cluster/b", "vervet cluster status"]);
+    place.fails(&["check", "cluster"], 1, &["vervet check cluster/a; vervet check cluster/b"]);
+    place.fails(&["update", "cluster/a", "CLEAR ALL"], 1, &["a cluster is only read", "vervet cluster init"]);
+    place.ok(&["check", "cluster/a"]);
+}
