@@ -34,7 +34,18 @@ pub(crate) fn run(arguments: &HealthArguments) -> Outcome {
     }
     let mut out = Output::standard();
     writeln!(out, "{text}")?;
-    out.finish()
+    out.finish()?;
+    if !arguments.ready {
+        note_readiness(url.trim_end_matches("health"));
+    }
+    Ok(())
+}
+
+/// Why a server that responds is not ready, on standard error; for people, and no failure.
+fn note_readiness(root: &str) {
+    if let Ok((_, StatusCode::SERVICE_UNAVAILABLE, text)) = ask(&format!("{root}ready")) {
+        eprintln!("note: not ready: {}", text.trim_start_matches("error: "));
+    }
 }
 
 /// The URL, and the status and the first line of its response.

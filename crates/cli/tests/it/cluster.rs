@@ -75,6 +75,12 @@ fn status_says_which_server_is_down() {
     }
     let done = two.place.run(&["cluster", "status", &two.http[0], "--json"]);
     assert!(done.code == 1 && done.out.starts_with('{') && done.out.contains("\"answering\":1"), "{done:?}");
+    let done = two.place.run(&["health", &two.http[0]]);
+    assert!(
+        done.code == 0 && done.out == "ok\n" && done.err.starts_with("note: not ready: server b"),
+        "{done:?}"
+    );
+    two.place.fails(&["health", &two.http[0], "--ready"], 1, &["503", "server b cannot be reached"]);
     let other = two.start(1, &[]);
     let out = two.place.ok(&["cluster", "status", &two.http[1]]);
     assert!(out.starts_with("All 2 servers answer: ") && out.contains("failures"), "{out}");
