@@ -61,7 +61,8 @@ fn make(arguments: &ClusterInitArguments) -> Outcome {
     }
     eprintln!(
         "each directory is that of one server: move it to its machine, correct the addresses in cluster.toml, and start it\n\
-         {} can add servers to the cluster: no server needs it; keep it apart, in secret",
+         {} gives a server a new certificate (vervet cluster renew-certificate): no server needs it, and any program with \
+         it can read the graph; keep it apart, in secret",
         arguments.directory.join(AUTHORITY_KEY_FILE).display()
     );
     out.finish()

@@ -1,10 +1,11 @@
 //! One server of a cluster: its database, and its connections to the others.
 
+use crate::damage::with_remedy;
 use crate::init::{AUTHORITY_FILE, CERTIFICATE_FILE, DATA, KEY_FILE};
 use crate::map::{ClusterMap, ServerEntry};
 use crate::peer_part::PeerPart;
 use crate::reachability::Reachability;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions};
@@ -89,15 +90,17 @@ pub(crate) fn open_files(
 struct Requests {
     own: Arc<PartitionedBase>,
     driver: Arc<ClusterDriver>,
+    directory: PathBuf,
 }
 
 impl Handler for Requests {
     fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        if ClusterDriver::is_request(request) {
+        let answered = if ClusterDriver::is_request(request) {
             self.driver.answer(request, out)
         } else {
             self.own.answer(request, out)
-        }
+        };
+        answered.map_err(|error| with_remedy(error, &self.directory))
     }
 }
 
@@ -109,6 +112,10 @@ impl Cluster {
     /// Input: the map, a certificate or a partition is missing or wrong. Corrupt: a file is damaged. Io: the
     /// address is in use.
     pub fn open(directory: &Path, options: &DatabaseOptions) -> Result<Self> {
+        Self::open_files(directory, options).map_err(|error| with_remedy(error, directory))
+    }
+
+    fn open_files(directory: &Path, options: &DatabaseOptions) -> Result<Self> {
         let map = ClusterMap::read(directory)?;
         let own = map.own()?.clone();
         let (identity, files) = open_files(directory, &map, options)?;
@@ -139,7 +146,11 @@ impl Cluster {
         let driver = ClusterDriver::new(LocalDriver::new(options.gate), Arc::new(servers), seed);
         let driver = Arc::new(driver);
         let bind = map.bind.clone().unwrap_or_else(|| own.address.clone());
-        let requests = Arc::new(Requests { own: answering, driver: Arc::clone(&driver) });
+        let requests = Arc::new(Requests {
+            own: answering,
+            driver: Arc::clone(&driver),
+            directory: directory.to_owned(),
+        });
         let server = PeerServer::bind(&bind, identity, hello(), requests)?;
         let refusal = Error::new(
             ErrorKind::Unsupported,

@@ -6,7 +6,7 @@
 //!
 //! # Shape
 //! `map`: which server has which partitions, a file. `init`: making the directories. `cluster`: opening one.
-//! `check`: verifying one. `peer_part`: another server. `reachability`:
+//! `check`: verifying one. `damage`: remedies. `peer_part`: another server. `reachability`:
 //! which of them answer.
 //! # Not here
 //! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
@@ -15,6 +15,7 @@
 
 mod check;
 mod cluster;
+mod damage;
 mod init;
 mod map;
 mod peer_part;
