@@ -218,7 +218,7 @@ impl Cluster {
     pub fn status(&self, timeout: Duration) -> ClusterStatus {
         let deadline = Instant::now().checked_add(timeout).map(|end| (end, timeout));
         let ping = |peer: &PeerPart| {
-            let _limits = ThreadLimits { cancelled: None, deadline }.enter();
+            let _limits = ThreadLimits { deadline, ..ThreadLimits::default() }.enter();
             peer.peer().ping()
         };
         let answers = std::thread::scope(|scope| {

@@ -88,7 +88,7 @@ impl Reachability {
             let thread = Builder::new().name("ping".to_owned()).stack_size(STACK_BYTES);
             let started = thread.spawn(move || {
                 let cancelled = Some(Arc::clone(&stop.cancelled));
-                let _limits = ThreadLimits { cancelled, deadline: None }.enter();
+                let _limits = ThreadLimits { cancelled, ..ThreadLimits::default() }.enter();
                 while !stop.is_stopped_after(Duration::ZERO) {
                     state.note(peer.peer().ping());
                     if stop.is_stopped_after(PING_INTERVAL) {

@@ -87,6 +87,33 @@ fn rows(database: &Database, query: &str, options: &QueryOptions) -> vervet::Res
     Ok(rows)
 }
 
+/// Profiles in both languages say what was read from which server.
+#[test]
+fn profiles_count_reads_of_other_servers() {
+    let (servers, ..) = start(&graph(), 3);
+    let database = servers[0].database();
+    let query =
+        "SELECT * { <urn:v5> <urn:next> ?b . ?b <urn:next> ?c . ?c <urn:next> ?d . ?d <urn:next> ?e }";
+    let profile = |threads| {
+        let options = QueryOptions::default().with_threads(threads);
+        database.prepare(query).expect("a query").profile_with(&options).expect("a profile")
+    };
+    for text in [profile(1), profile(2)] {
+        let line = text.lines().find(|line| line.starts_with("reads in place: ")).expect("a line");
+        assert!(line.contains("; server b: ") || line.contains("; server c: "), "{line}");
+    }
+    for _ in 0..2 {
+        let found = database.gremlin("g.V().out().out().profile()").expect("a profile");
+        let Some(vervet::gremlin::Value::Metrics(metrics)) = found.values().next().cloned() else {
+            panic!("no metrics")
+        };
+        let reads = metrics.steps.last().expect("a step");
+        assert!(&*reads.id == "reads" && reads.name.starts_with("reads in place: "), "{reads:?}");
+        let names: Vec<&str> = reads.nested.iter().map(|server| &*server.name).collect();
+        assert_eq!(names, ["server b", "server c"]);
+    }
+}
+
 /// The directories have private keys, so only their owner can read them.
 #[cfg(unix)]
 #[test]

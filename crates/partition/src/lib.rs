@@ -22,6 +22,7 @@ mod build;
 mod bytes;
 mod call;
 mod catalog;
+mod counted;
 mod directory;
 mod gather;
 mod keyed;
