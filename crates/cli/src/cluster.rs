@@ -1,6 +1,7 @@
 //! `vervet cluster`: makes the directories of a cluster, or starts one on this machine.
 
 use crate::arguments::{ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments};
+use crate::demo_folder::DemoFolder;
 use crate::output::{Failure, Outcome, Output};
 use crate::progress::Bar;
 use crate::{cluster_status, demo, input, interrupt};
@@ -71,6 +72,8 @@ fn make(arguments: &ClusterInitArguments) -> Outcome {
 /// A server of the demonstration, which ends with this value.
 struct Server {
     name: String,
+    /// What starts it again in a terminal.
+    command: String,
     process: Child,
     has_ended: bool,
 }
@@ -86,7 +89,8 @@ impl Drop for Server {
 fn demonstrate(arguments: &ClusterDemoArguments) -> Outcome {
     let running = interrupt::start();
     let count = usize::from(arguments.servers);
-    let folder = tempfile::Builder::new().prefix("vervet-cluster-").tempdir()?;
+    let folder =
+        DemoFolder::new().map_err(|error| Error::io("make the folder of the demonstration", &error))?;
     let database = Database::in_memory();
     let sources: Vec<Source> = match arguments.data.is_empty() {
         true => demo::sources(),
@@ -116,15 +120,18 @@ fn demonstrate(arguments: &ClusterDemoArguments) -> Outcome {
     let directories = init(&database, &options, &folder.path().join("servers"), &watch)?;
     drop(database);
     let queries = folder.path().join("tour.toml");
-    std::fs::write(&queries, demo::SAVED_QUERIES)?;
+    std::fs::write(&queries, demo::reading_queries())?;
     let mut servers = Vec::new();
     for (server, directory) in options.servers.iter().zip(&directories) {
-        let http = server.http.as_deref().unwrap_or_default();
-        servers.push(start(&server.name, directory, http, arguments.data.is_empty().then_some(&queries))?);
+        servers.push(start(&server.name, directory, arguments.data.is_empty().then_some(&queries))?);
     }
     let first = format!("http://{}", options.servers[0].http.as_deref().unwrap_or_default());
     let mut out = Output::standard();
     cluster_status::ask(&first, None)?.write_text(&mut out)?;
+    writeln!(out)?;
+    for server in &servers {
+        writeln!(out, "server {} is process {}", server.name, server.process.id())?;
+    }
     writeln!(out, "\nthe console of each server has the whole graph: {first}/ (Ctrl-C ends all)")?;
     out.flush()?;
     if !arguments.no_browser {
@@ -140,8 +147,8 @@ fn demonstrate(arguments: &ClusterDemoArguments) -> Outcome {
             if let Some(status) = server.process.try_wait()?.filter(|_| !server.has_ended) {
                 server.has_ended = true;
                 eprintln!(
-                    "server {} has ended ({status}); queries that need its partitions fail until it is started again",
-                    server.name
+                    "server {} has ended ({status}); queries that need its partitions fail until it is started again: {}",
+                    server.name, server.command
                 );
             }
         }
@@ -152,17 +159,20 @@ fn demonstrate(arguments: &ClusterDemoArguments) -> Outcome {
 }
 
 /// Starts a server, and waits until it listens.
-fn start(name: &str, directory: &Path, http: &str, queries: Option<&PathBuf>) -> vervet::Result<Server> {
+fn start(name: &str, directory: &Path, queries: Option<&PathBuf>) -> vervet::Result<Server> {
     let failed = |error: std::io::Error| Error::io(format!("start server {name}"), &error);
-    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut typed = format!("{} serve --cluster {}", program.display(), directory.display());
+    let mut command = Command::new(program);
     // Its input ends with this process, however that ends.
-    command.args(["serve", "--until-input-ends", "--bind", http, "--cluster"]).arg(directory);
+    command.args(["serve", "--until-input-ends", "--cluster"]).arg(directory);
     if let Some(queries) = queries {
         command.arg("--queries").arg(queries);
+        typed.push_str(&format!(" --queries {}", queries.display()));
     }
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let process = command.spawn().map_err(failed)?;
-    let mut server = Server { name: name.to_owned(), process, has_ended: false };
+    let mut server = Server { name: name.to_owned(), command: typed, process, has_ended: false };
     let output = server.process.stderr.take();
     let mut lines = BufReader::new(output.ok_or_else(|| Error::internal("a process without output"))?);
     let mut line = String::new();

@@ -18,6 +18,7 @@ mod cluster_status;
 mod completions;
 mod constraint;
 mod demo;
+mod demo_folder;
 mod export;
 mod generate;
 mod gremlin;
