@@ -37,6 +37,7 @@ pub(crate) fn control(attempt: &Attempt, options: &Options) -> Control<'static> 
         cancelled: Some(attempt.cancel.flag()),
         deadline,
         memory_bytes: options.memory_limit_bytes(),
+        reads: None,
     })
 }
 

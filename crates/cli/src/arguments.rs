@@ -1,11 +1,16 @@
 //! Command-line definition: commands, options, help texts and value parsers.
 
+mod cluster;
 mod mcp;
 mod units;
 
+pub(crate) use cluster::{
+    ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments, ClusterStatusArguments,
+};
 pub(crate) use mcp::McpArguments;
 
 use crate::parameter::{Parameter, parameter};
+use crate::server_address::server_address;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxrdf::NamedNode;
 use std::ffi::OsString;
@@ -203,78 +208,12 @@ pub(crate) struct CompletionsArguments {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct ClusterArguments {
-    #[command(subcommand)]
-    pub command: ClusterCommand,
-}
-
-#[derive(Subcommand, Debug)]
-pub(crate) enum ClusterCommand {
-    /// Cut a graph into partitions, and make the directory of each server
-    Init(ClusterInitArguments),
-    /// Give a server a new certificate, with the key of the authority that `init` made
-    RenewCertificate {
-        /// Directory of the server
-        #[arg(value_name = "DIR")]
-        directory: PathBuf,
-        /// File with the key of the authority
-        #[arg(long, value_name = "FILE")]
-        authority_key: PathBuf,
-    },
-    /// Show the servers of a cluster: partitions, whether they answer, bytes
-    Status(ClusterStatusArguments),
-    /// Start several servers on this machine, with the air routes or other data; Ctrl-C ends all
-    Demo(ClusterDemoArguments),
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct ClusterInitArguments {
-    /// New directory; each server gets a directory in it
-    #[arg(value_name = "DIR")]
-    pub directory: PathBuf,
-    /// The database whose graph the cluster gets
-    #[arg(long, value_name = "DB")]
-    pub from: PathBuf,
-    /// Number of servers
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub servers: u16,
-    /// Number of partitions, a power of two: more than servers, so that they can be moved later
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub partitions: u16,
-    /// Host of the servers, for the map; edit cluster.toml where they have different ones
-    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
-    pub host: String,
-    /// Port of the first server for the others; the next servers have the next ports
-    #[arg(long, value_name = "PORT", default_value_t = 7900)]
-    pub port: u16,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct ClusterStatusArguments {
-    /// Address of any of its servers (default: 127.0.0.1:7878)
-    #[arg(value_name = "URL", value_parser = server_url)]
-    pub url: Option<String>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct ClusterDemoArguments {
-    /// Number of servers
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=16))]
-    pub servers: u16,
-    /// Files to load instead of the air routes
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    pub data: Vec<PathBuf>,
-    /// Do not open the console in a browser
-    #[arg(long)]
-    pub no_browser: bool,
-}
-
-#[derive(Args, Debug)]
 pub(crate) struct HealthArguments {
-    /// Address of the server (default: 127.0.0.1:7878, with or without TLS)
-    #[arg(value_name = "URL", value_parser = server_url)]
-    pub url: Option<String>,
-    /// Ask /ready, which fails while the server refuses writes or shuts down, instead of /health
+    /// Address of the server (default: 127.0.0.1:7878); http:// and https:// may be left out
+    #[arg(value_name = "HOST:PORT or URL", value_parser = server_address)]
+    pub address: Option<String>,
+    /// Ask /ready, which fails while the server refuses writes, cannot reach another server of its cluster,
+    /// or shuts down, instead of /health
     #[arg(long)]
     pub ready: bool,
 }
@@ -576,7 +515,8 @@ pub(crate) struct ServeArguments {
     /// Create an empty database if there is none (otherwise a missing database is an error)
     #[arg(long, conflicts_with = "read_only")]
     pub create: bool,
-    /// Address to listen on (default: 127.0.0.1:7878); port 0: any free port
+    /// Address to listen on (default: 127.0.0.1:7878, or `http` of the server in cluster.toml); port 0: any
+    /// free port
     #[arg(long, value_name = "HOST:PORT")]
     pub bind: Option<String>,
     /// Additional host name of the server, besides addresses and localhost; may be given several times
@@ -714,13 +654,6 @@ fn query_format(name: &str) -> Result<QueryFormat, String> {
 fn iri(text: &str) -> Result<NamedNode, String> {
     let text = text.strip_prefix('<').and_then(|text| text.strip_suffix('>')).unwrap_or(text);
     NamedNode::new(text).map_err(|error| format!("not an absolute IRI: {error}"))
-}
-
-fn server_url(text: &str) -> Result<String, String> {
-    if text.starts_with("http://") || text.starts_with("https://") {
-        return Ok(text.to_owned());
-    }
-    Err("must start with http:// or https://".to_owned())
 }
 
 fn kind(text: &str) -> Result<ConstraintKind, String> {

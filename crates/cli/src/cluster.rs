@@ -1,13 +1,10 @@
-//! `vervet cluster`: makes the directories of a cluster, shows its servers, or starts one on this machine.
+//! `vervet cluster`: makes the directories of a cluster, or starts one on this machine.
 
-use crate::arguments::{
-    ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments, ClusterStatusArguments,
-};
-use crate::output::{self, Failure, Outcome, Output};
+use crate::arguments::{ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments};
+use crate::demo_folder::DemoFolder;
+use crate::output::{Failure, Outcome, Output};
 use crate::progress::Bar;
-use crate::table::Table;
-use crate::{demo, health, input, interrupt};
-use serde_json::Value;
+use crate::{cluster_status, demo, input, interrupt};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -15,7 +12,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use vervet::{Database, Error, ErrorKind, LoadOptions, Source, Watch};
 use vervet_cluster::{AUTHORITY_KEY_FILE, InitOptions, init, renew_certificate};
-use vervet_server::BIND_DEFAULT;
 
 /// The first port for clients: the one of a single server.
 const HTTP_PORT: u16 = 7878;
@@ -34,7 +30,7 @@ pub(crate) fn run(arguments: &ClusterArguments) -> Outcome {
             eprintln!("{} has a new certificate, which is used from its next start on", directory.display());
             Ok(())
         }
-        ClusterCommand::Status(arguments) => status(arguments),
+        ClusterCommand::Status(arguments) => cluster_status::run(arguments),
         ClusterCommand::Demo(arguments) => demonstrate(arguments),
     }
 }
@@ -61,82 +57,23 @@ fn make(arguments: &ClusterInitArguments) -> Outcome {
     let made = made?;
     running.finish();
     let mut out = Output::standard();
-    for (server, directory) in options.servers.iter().zip(&made) {
-        let http = server.http.as_deref().unwrap_or(BIND_DEFAULT);
-        writeln!(out, "vervet serve --cluster {} --bind {http}", directory.display())?;
+    for directory in &made {
+        writeln!(out, "vervet serve --cluster {}", directory.display())?;
     }
     eprintln!(
         "each directory is that of one server: move it to its machine, correct the addresses in cluster.toml, and start it\n\
-         {} can add servers to the cluster: no server needs it; keep it apart, in secret",
+         {} gives a server a new certificate (vervet cluster renew-certificate): no server needs it, and any program with \
+         it can read the graph; keep it apart, in secret",
         arguments.directory.join(AUTHORITY_KEY_FILE).display()
     );
     out.finish()
 }
 
-fn status(arguments: &ClusterStatusArguments) -> Outcome {
-    let url = arguments.url.clone().unwrap_or_else(|| format!("http://{BIND_DEFAULT}"));
-    let status = ask(&url)?;
-    let mut out = Output::standard();
-    write_status(&status, &mut out)?;
-    out.finish()
-}
-
-/// `/cluster` of a server.
-fn ask(url: &str) -> vervet::Result<Value> {
-    let url = format!("{}/cluster", url.trim_end_matches('/'));
-    let mut answer = health::agent(&url).get(&url).call().map_err(|error| health::failed(&url, &error))?;
-    let status = answer.status();
-    let text = answer.body_mut().read_to_string().map_err(|error| health::failed(&url, &error))?;
-    if !status.is_success() {
-        return Err(health::failed(&url, &format!("{status}: {}", text.trim())));
-    }
-    serde_json::from_str(&text)
-        .map_err(|error| health::failed(&url, &format!("not the state of a cluster: {error}")))
-}
-
-fn write_status(status: &Value, out: &mut dyn Write) -> Outcome {
-    let number = |value: &Value| value.as_u64().map(output::count).unwrap_or_default();
-    writeln!(
-        out,
-        "{} statements in {} partitions",
-        number(&status["statements"]),
-        number(&status["partitions"])
-    )?;
-    let mut table = Table::new(&[
-        "server",
-        "clients",
-        ">partitions",
-        ">answers",
-        ">requests",
-        ">bytes sent",
-        ">received",
-    ]);
-    for server in status["servers"].as_array().into_iter().flatten() {
-        let is_own = server["self"].as_bool() == Some(true);
-        let answers = match (is_own, server["microseconds"].as_u64(), server["error"].as_str()) {
-            (true, ..) => "asked".to_owned(),
-            (_, Some(time), _) => output::time(Duration::from_micros(time)),
-            (_, None, error) => format!("no: {}", error.unwrap_or_default()),
-        };
-        let text = |key: &str| server[key].as_str().unwrap_or_default().to_owned();
-        let partitions = server["partitions"].as_array().map(Vec::len).unwrap_or_default();
-        table.row([
-            text("name"),
-            text("http"),
-            partitions.to_string(),
-            answers,
-            number(&server["requests"]),
-            number(&server["bytesSent"]),
-            number(&server["bytesReceived"]),
-        ]);
-    }
-    table.write("", out)?;
-    Ok(())
-}
-
 /// A server of the demonstration, which ends with this value.
 struct Server {
     name: String,
+    /// What starts it again in a terminal.
+    command: String,
     process: Child,
     has_ended: bool,
 }
@@ -152,7 +89,8 @@ impl Drop for Server {
 fn demonstrate(arguments: &ClusterDemoArguments) -> Outcome {
     let running = interrupt::start();
     let count = usize::from(arguments.servers);
-    let folder = tempfile::Builder::new().prefix("vervet-cluster-").tempdir()?;
+    let folder =
+        DemoFolder::new().map_err(|error| Error::io("make the folder of the demonstration", &error))?;
     let database = Database::in_memory();
     let sources: Vec<Source> = match arguments.data.is_empty() {
         true => demo::sources(),
@@ -182,15 +120,18 @@ fn demonstrate(arguments: &ClusterDemoArguments) -> Outcome {
     let directories = init(&database, &options, &folder.path().join("servers"), &watch)?;
     drop(database);
     let queries = folder.path().join("tour.toml");
-    std::fs::write(&queries, demo::SAVED_QUERIES)?;
+    std::fs::write(&queries, demo::reading_queries())?;
     let mut servers = Vec::new();
     for (server, directory) in options.servers.iter().zip(&directories) {
-        let http = server.http.as_deref().unwrap_or_default();
-        servers.push(start(&server.name, directory, http, arguments.data.is_empty().then_some(&queries))?);
+        servers.push(start(&server.name, directory, arguments.data.is_empty().then_some(&queries))?);
     }
     let first = format!("http://{}", options.servers[0].http.as_deref().unwrap_or_default());
     let mut out = Output::standard();
-    write_status(&ask(&first)?, &mut out)?;
+    cluster_status::ask(&first, None)?.write_text(&mut out)?;
+    writeln!(out)?;
+    for server in &servers {
+        writeln!(out, "server {} is process {}", server.name, server.process.id())?;
+    }
     writeln!(out, "\nthe console of each server has the whole graph: {first}/ (Ctrl-C ends all)")?;
     out.flush()?;
     if !arguments.no_browser {
@@ -206,8 +147,8 @@ fn demonstrate(arguments: &ClusterDemoArguments) -> Outcome {
             if let Some(status) = server.process.try_wait()?.filter(|_| !server.has_ended) {
                 server.has_ended = true;
                 eprintln!(
-                    "server {} has ended ({status}); queries that need its partitions fail until it is started again",
-                    server.name
+                    "server {} has ended ({status}); queries that need its partitions fail until it is started again: {}",
+                    server.name, server.command
                 );
             }
         }
@@ -218,17 +159,20 @@ fn demonstrate(arguments: &ClusterDemoArguments) -> Outcome {
 }
 
 /// Starts a server, and waits until it listens.
-fn start(name: &str, directory: &Path, http: &str, queries: Option<&PathBuf>) -> vervet::Result<Server> {
+fn start(name: &str, directory: &Path, queries: Option<&PathBuf>) -> vervet::Result<Server> {
     let failed = |error: std::io::Error| Error::io(format!("start server {name}"), &error);
-    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut typed = format!("{} serve --cluster {}", program.display(), directory.display());
+    let mut command = Command::new(program);
     // Its input ends with this process, however that ends.
-    command.args(["serve", "--until-input-ends", "--bind", http, "--cluster"]).arg(directory);
+    command.args(["serve", "--until-input-ends", "--cluster"]).arg(directory);
     if let Some(queries) = queries {
         command.arg("--queries").arg(queries);
+        typed.push_str(&format!(" --queries {}", queries.display()));
     }
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let process = command.spawn().map_err(failed)?;
-    let mut server = Server { name: name.to_owned(), process, has_ended: false };
+    let mut server = Server { name: name.to_owned(), command: typed, process, has_ended: false };
     let output = server.process.stderr.take();
     let mut lines = BufReader::new(output.ok_or_else(|| Error::internal("a process without output"))?);
     let mut line = String::new();

@@ -22,6 +22,18 @@ static EDGES: &[u8] = include_bytes!("../demo/air-routes-edges.csv.zst");
 /// The tour in the console.
 pub(crate) static SAVED_QUERIES: &str = include_str!("../demo/tour.toml");
 
+/// The steps of the tour in the console that need a database that can be changed.
+const WRITING_STEPS: [&str; 2] = ["Gremlin writes", "SPARQL sees it"];
+
+/// The tour in the console of a server that only reads.
+pub(crate) fn reading_queries() -> String {
+    let is_reading = |step: &&str| {
+        WRITING_STEPS.iter().all(|name| !step.trim_start().starts_with(&format!("name = \"{name}\"\n")))
+    };
+    let steps: Vec<&str> = SAVED_QUERIES.split("[[queries]]").filter(is_reading).collect();
+    steps.join("[[queries]]").replacen("Eight steps", "Six steps", 1)
+}
+
 /// A stop of the tour: a title, and what it runs and shows.
 struct Stop {
     title: &'static str,
@@ -324,5 +336,15 @@ mod tests {
         let written = "g.V().has('code', 'GRZ').outE('route').where(inV().has('code', 'AKL')).count()";
         let count = database.gremlin(written).unwrap();
         assert_eq!(count.values().map(ToString::to_string).collect::<Vec<_>>(), ["1L"]);
+    }
+
+    #[test]
+    fn the_tour_of_a_reading_server_writes_nothing() {
+        let text = reading_queries();
+        assert_eq!([SAVED_QUERIES, &text].map(|text| text.matches("[[queries]]").count()), [8, 6]);
+        assert!(text.contains("Six steps") && !text.contains("mergeE") && !text.contains("the new one"));
+        let file = tempfile::Builder::new().suffix(".toml").tempfile().expect("a file");
+        std::fs::write(file.path(), text).expect("written");
+        assert_eq!(SavedQueries::from_file(file.path()).expect("a tour").queries.len(), 6);
     }
 }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
-use vervet::gremlin::{GremlinOptions, GremlinResults, Map, Metrics, Value};
+use vervet::gremlin::{GremlinOptions, GremlinResults, Map, Metric, Metrics, Value};
 use vervet::{Database, Error, ErrorKind, GremlinScript, Transaction};
 use vervet_gremlin::semantics::{NoDetails, string};
 use vervet_gremlin::text::{Statement, Terminal};
@@ -154,7 +154,8 @@ fn columns(results: &GremlinResults) -> Option<Vec<String>> {
 /// The measurements of the steps, one line each.
 pub(crate) fn write_metrics(metrics: &Metrics, out: &mut dyn Write) -> Outcome {
     let mut table = Table::new(&["step", ">traversers", ">elements", ">time", ">share, %"]);
-    for step in &metrics.steps {
+    let is_reads = |step: &&Metric| &*step.id == "reads";
+    for step in metrics.steps.iter().filter(|step| !is_reads(step)) {
         let measured = |name: &str| {
             let found = step.counts.iter().find(|(known, _)| **known == *name);
             found.map_or(String::new(), |(_, count)| count.to_string())
@@ -170,6 +171,9 @@ pub(crate) fn write_metrics(metrics: &Metrics, out: &mut dyn Write) -> Outcome {
     }
     table.write("", out)?;
     writeln!(out, "in {}", time(Duration::from_nanos(metrics.nanoseconds)))?;
+    if let Some(reads) = metrics.steps.iter().find(is_reads) {
+        writeln!(out, "{}", reads.name)?;
+    }
     Ok(())
 }
 

@@ -13,15 +13,19 @@ mod arguments;
 mod backup;
 mod check;
 mod cluster;
+mod cluster_directory;
+mod cluster_status;
 mod completions;
 mod constraint;
 mod demo;
+mod demo_folder;
 mod export;
 mod generate;
 mod gremlin;
 mod gremlin_format;
 mod health;
 mod highlight;
+mod http_client;
 mod info;
 mod input;
 mod interrupt;
@@ -43,6 +47,7 @@ mod request;
 mod restore;
 mod schema;
 mod serve;
+mod server_address;
 mod service;
 mod shell;
 mod table;
@@ -67,6 +72,9 @@ fn main() -> ExitCode {
     }
     let level = if matches!(arguments.command, Command::Serve(_)) { LogLevel::Info } else { LogLevel::Warn };
     if let Err(failure) = logging::begin(&arguments.log, level) {
+        return output::finish(Err(failure));
+    }
+    if let Err(failure) = cluster_directory::refuse(&arguments.command) {
         return output::finish(Err(failure));
     }
     let outcome = match arguments.command {

@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     Error(Error),
     /// Inconsistent arguments: message and hint.
     Usage(String, String),
+    /// A failure that the output itself has reported.
+    Shown,
 }
 
 /// The result of a command.
@@ -201,7 +203,7 @@ pub(crate) fn finish(outcome: Outcome) -> ExitCode {
             match failure {
                 Failure::Usage(..) => ExitCode::from(2),
                 Failure::Error(error) if is_cancelled(&error) => ExitCode::from(interrupt::CANCELLED),
-                Failure::Error(_) => ExitCode::FAILURE,
+                Failure::Error(_) | Failure::Shown => ExitCode::FAILURE,
             }
         }
     }
@@ -227,6 +229,7 @@ pub(crate) fn report(failure: &Failure) {
         Failure::Error(error) if is_cancelled(error) => ("cancelled", None),
         Failure::Error(error) => (error.message(), error.hint()),
         Failure::Usage(message, hint) => (message.as_str(), Some(hint.as_str())),
+        Failure::Shown => return,
     };
     // A log that is off has no events, and the failure must still be visible.
     if REPORTS_EVENTS.load(Ordering::Relaxed) && tracing::enabled!(tracing::Level::ERROR) {

@@ -31,6 +31,15 @@ fn typed() -> vervet::Result<String> {
     Ok(first)
 }
 
+/// The password of a user of a server: hidden on a terminal, otherwise the first line of standard input.
+pub(crate) fn existing() -> vervet::Result<String> {
+    if !io::stdin().is_terminal() {
+        return line();
+    }
+    let _hidden = Hidden::new()?;
+    asked("password: ")
+}
+
 fn asked(prompt: &str) -> vervet::Result<String> {
     eprint!("{prompt}");
     let line = line();

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use vervet::{Database, DatabaseOptions, ErrorKind};
-use vervet_cluster::Cluster;
+use vervet_cluster::{Cluster, ClusterMap, MAP_FILE};
 use vervet_server::{BIND_DEFAULT, SavedQueries, Server, ServerOptions};
 
 /// The version of the program.
@@ -101,13 +101,17 @@ fn open_database(
 /// The current options of command line and configuration file together.
 fn options_of(arguments: &ServeArguments) -> vervet::Result<ServerOptions> {
     let mut options = match &arguments.config {
-        Some(file) => ServerOptions::from_file(file)?,
+        Some(file) if arguments.bind.is_some() => ServerOptions::from_file(file)?,
+        Some(file) => ServerOptions::from_file_or_bind(file, |options| bind_to_map(arguments, options))?,
         None => ServerOptions::default(),
     };
     match (&arguments.bind, &arguments.config) {
         (Some(bind), _) => options.bind_to(bind)?,
         (None, Some(_)) => {}
-        (None, None) => options.bind_to(BIND_DEFAULT)?,
+        (None, None) => {
+            options.bind_to(BIND_DEFAULT)?;
+            bind_to_map(arguments, &mut options)?;
+        }
     }
     options.hosts.extend(arguments.hosts.iter().cloned());
     options.signals = true;
@@ -126,4 +130,19 @@ fn options_of(arguments: &ServeArguments) -> vervet::Result<ServerOptions> {
     }
     limits.threads = arguments.threads.map(usize::from).or(limits.threads);
     Ok(options)
+}
+
+/// Listens on the `http` address that the map of a cluster has for this server. One with a scheme is a URL
+/// for people, such as that of a proxy, and no address to listen on.
+fn bind_to_map(arguments: &ServeArguments, options: &mut ServerOptions) -> vervet::Result<()> {
+    let Some(directory) = &arguments.cluster else { return Ok(()) };
+    let map = ClusterMap::read(directory)?;
+    let own = map.own()?;
+    let Some(http) = own.http.as_ref().filter(|http| !http.contains("://")) else { return Ok(()) };
+    options.bind_to(http).map_err(|error| {
+        let path = directory.join(MAP_FILE);
+        error
+            .context(format!("{}: `http` of server {}", path.display(), own.name))
+            .with_hint("correct it (HOST:PORT), or name the address to listen on with --bind HOST:PORT")
+    })
 }

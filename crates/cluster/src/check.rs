@@ -1,6 +1,7 @@
 //! Verifying the directory of one server.
 
 use crate::cluster::open_files;
+use crate::damage::with_remedy;
 use crate::map::ClusterMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -44,6 +45,10 @@ impl Remote for Elsewhere {
 /// # Errors
 /// Input: a file is missing, or is that of another cluster or server. Corrupt: damaged data.
 pub fn check(directory: &Path, options: &DatabaseOptions) -> Result<Checked> {
+    verify(directory, options).map_err(|error| with_remedy(error, directory))
+}
+
+fn verify(directory: &Path, options: &DatabaseOptions) -> Result<Checked> {
     let map = ClusterMap::read(directory)?;
     let (_, files) = open_files(directory, &map, options)?;
     let own = map.own()?;

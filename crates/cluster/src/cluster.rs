@@ -1,16 +1,19 @@
 //! One server of a cluster: its database, and its connections to the others.
 
+use crate::damage::with_remedy;
 use crate::init::{AUTHORITY_FILE, CERTIFICATE_FILE, DATA, KEY_FILE};
 use crate::map::{ClusterMap, ServerEntry};
-use std::path::Path;
+use crate::peer_part::PeerPart;
+use crate::reachability::Reachability;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions};
 use vervet_driver_cluster::{ClusterCounts, ClusterDriver, Servers};
 use vervet_driver_local::LocalDriver;
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
-use vervet_partition::{Answer, PartitionDirectory, PartitionedBase, Remote, RemotePart};
-use vervet_peer::{Counts, Faults, Handler, Hello, Identity, Peer, PeerServer, Pending};
+use vervet_partition::{PartitionDirectory, PartitionedBase, Remote, RemotePart};
+use vervet_peer::{Counts, Faults, Handler, Hello, Identity, Peer, PeerServer};
 
 /// See the header of this file. Dropping it ends its listener and connections.
 #[derive(Debug)]
@@ -18,6 +21,7 @@ pub struct Cluster {
     map: ClusterMap,
     database: Database,
     peers: Vec<Arc<PeerPart>>,
+    reachability: Reachability,
     driver: Arc<ClusterDriver>,
     server: PeerServer,
     partitions: usize,
@@ -52,26 +56,16 @@ pub struct ServerStatus {
     pub counts: Counts,
 }
 
-/// Another server as a part of the graph.
-#[derive(Debug)]
-struct PeerPart(Peer);
-
-impl Remote for PeerPart {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn send<'a>(&'a self, request: &[u8]) -> Result<Box<dyn Answer + 'a>> {
-        Ok(Box::new(PendingAnswer(self.0.send(request)?)))
-    }
-}
-
-struct PendingAnswer<'p>(Pending<'p>);
-
-impl Answer for PendingAnswer<'_> {
-    fn receive(self: Box<Self>) -> Result<Vec<u8>> {
-        self.0.receive()
-    }
+/// What a server knows of another one without asking it.
+#[derive(Clone, Debug)]
+pub struct PeerStatus {
+    /// Name of the other server.
+    pub name: String,
+    /// Why it is unreachable: its last two pings have failed, or it has not answered one yet. `None`: it is
+    /// reachable.
+    pub unreachable: Option<String>,
+    /// What was sent to it and received.
+    pub counts: Counts,
 }
 
 /// The certificates and the data of a server, which must be those of its map.
@@ -96,15 +90,17 @@ pub(crate) fn open_files(
 struct Requests {
     own: Arc<PartitionedBase>,
     driver: Arc<ClusterDriver>,
+    directory: PathBuf,
 }
 
 impl Handler for Requests {
     fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        if ClusterDriver::is_request(request) {
+        let answered = if ClusterDriver::is_request(request) {
             self.driver.answer(request, out)
         } else {
             self.own.answer(request, out)
-        }
+        };
+        answered.map_err(|error| with_remedy(error, &self.directory))
     }
 }
 
@@ -116,6 +112,10 @@ impl Cluster {
     /// Input: the map, a certificate or a partition is missing or wrong. Corrupt: a file is damaged. Io: the
     /// address is in use.
     pub fn open(directory: &Path, options: &DatabaseOptions) -> Result<Self> {
+        Self::open_files(directory, options).map_err(|error| with_remedy(error, directory))
+    }
+
+    fn open_files(directory: &Path, options: &DatabaseOptions) -> Result<Self> {
         let map = ClusterMap::read(directory)?;
         let own = map.own()?.clone();
         let (identity, files) = open_files(directory, &map, options)?;
@@ -126,13 +126,13 @@ impl Cluster {
         let mut remotes: Vec<RemotePart> = Vec::new();
         for entry in map.servers.iter().filter(|entry| entry.name != own.name) {
             let peer = Peer::new(&entry.name, &entry.address, Arc::clone(&identity), hello());
-            let peer = Arc::new(PeerPart(peer));
+            let peer = Arc::new(PeerPart::new(peer));
             remotes.push((Arc::clone(&peer) as Arc<dyn Remote>, entry.partitions.clone()));
             peers.push(peer);
         }
         let [answering, reading] = files.bases(&own.partitions, &remotes)?;
         let remote_of = |entry: &ServerEntry| {
-            let peer = peers.iter().find(|peer| peer.0.name() == entry.name);
+            let peer = peers.iter().find(|peer| peer.peer().name() == entry.name);
             peer.map(|peer| Arc::clone(peer) as Arc<dyn Remote>)
         };
         // By name, so that all servers number them alike, whatever the order of their maps.
@@ -146,7 +146,11 @@ impl Cluster {
         let driver = ClusterDriver::new(LocalDriver::new(options.gate), Arc::new(servers), seed);
         let driver = Arc::new(driver);
         let bind = map.bind.clone().unwrap_or_else(|| own.address.clone());
-        let requests = Arc::new(Requests { own: answering, driver: Arc::clone(&driver) });
+        let requests = Arc::new(Requests {
+            own: answering,
+            driver: Arc::clone(&driver),
+            directory: directory.to_owned(),
+        });
         let server = PeerServer::bind(&bind, identity, hello(), requests)?;
         let refusal = Error::new(
             ErrorKind::Unsupported,
@@ -155,7 +159,8 @@ impl Cluster {
         .with_hint("change the database that the cluster was made from, and make the cluster again");
         let (partitions, statements) = (files.partitioning().count(), files.statement_count());
         let database = Database::read_only(reading, refusal, Arc::clone(&driver) as _, options);
-        Ok(Self { map, database, peers, driver, server, partitions, statements })
+        let reachability = Reachability::watch(&peers)?;
+        Ok(Self { map, database, peers, reachability, driver, server, partitions, statements })
     }
 
     /// The whole graph.
@@ -173,7 +178,20 @@ impl Cluster {
     /// What was sent to each other server and received, in the order of the map.
     #[must_use]
     pub fn counts(&self) -> Vec<(String, Counts)> {
-        self.peers.iter().map(|peer| (peer.0.name().to_owned(), peer.0.counts())).collect()
+        self.peers.iter().map(|peer| (peer.peer().name().to_owned(), peer.peer().counts())).collect()
+    }
+
+    /// The state of each other server, in the order of the map, as pings in the background know it. Waits for
+    /// no server.
+    #[must_use]
+    pub fn peers(&self) -> Vec<PeerStatus> {
+        let peers = self.peers.iter().zip(self.reachability.reasons());
+        let status = |(peer, unreachable): (&Arc<PeerPart>, _)| PeerStatus {
+            name: peer.peer().name().to_owned(),
+            unreachable,
+            counts: peer.peer().counts(),
+        };
+        peers.map(status).collect()
     }
 
     /// What this server has done for queries over all servers.
@@ -191,7 +209,7 @@ impl Cluster {
     /// The faults of the connections to another server, for tests.
     #[must_use]
     pub fn faults(&self, server: &str) -> Option<&Faults> {
-        self.peers.iter().find(|peer| peer.0.name() == server).map(|peer| peer.0.faults())
+        self.peers.iter().find(|peer| peer.peer().name() == server).map(|peer| peer.peer().faults())
     }
 
     /// The state of all servers, of which each that does not answer within `timeout` is reported so. Asks all
@@ -200,8 +218,8 @@ impl Cluster {
     pub fn status(&self, timeout: Duration) -> ClusterStatus {
         let deadline = Instant::now().checked_add(timeout).map(|end| (end, timeout));
         let ping = |peer: &PeerPart| {
-            let _limits = ThreadLimits { cancelled: None, deadline }.enter();
-            peer.0.ping()
+            let _limits = ThreadLimits { deadline, ..ThreadLimits::default() }.enter();
+            peer.peer().ping()
         };
         let answers = std::thread::scope(|scope| {
             let asked: Vec<_> = self.peers.iter().map(|peer| scope.spawn(move || ping(peer))).collect();
@@ -212,7 +230,7 @@ impl Cluster {
         let server = |entry: &ServerEntry| {
             let is_own = entry.name == self.map.server;
             let peer = if is_own { None } else { peers.next() };
-            let counts = peer.as_ref().map(|(peer, _)| peer.0.counts()).unwrap_or_default();
+            let counts = peer.as_ref().map(|(peer, _)| peer.peer().counts()).unwrap_or_default();
             let answers = peer.map_or(Ok(Duration::ZERO), |(_, answers)| answers);
             ServerStatus { entry: entry.clone(), is_own, answers, counts }
         };

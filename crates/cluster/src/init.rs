@@ -162,7 +162,7 @@ impl Partial {
         let mut partial = name.to_owned();
         partial.push(PARTIAL);
         let path = directory.with_file_name(partial);
-        fs::create_dir_all(&path).map_err(failed("create the directory", &path))?;
+        create_private(&path).map_err(failed("create the directory", &path))?;
         let lock_path = path.join(LOCK);
         let lock = File::create(&lock_path).map_err(failed("write", &lock_path))?;
         match lock.try_lock() {
@@ -229,7 +229,7 @@ fn write(
     for server in map.servers.clone() {
         let path = directory.join(&server.name);
         let data = path.join(DATA);
-        fs::create_dir_all(&data).map_err(failed("write", &data))?;
+        create_private(&data).map_err(failed("write", &data))?;
         for name in files.file_names(&server.partitions) {
             let (from, to) = (all.join(&name), data.join(&name));
             if fs::hard_link(&from, &to).is_err() {
@@ -272,6 +272,16 @@ pub fn renew_certificate(directory: &Path, authority_key: &Path) -> Result<()> {
         fs::rename(&new, &path).map_err(failed("write", &path))?;
     }
     Ok(())
+}
+
+/// Creates a directory and those above it that are missing; only their owner can read them, since they have
+/// keys.
+fn create_private(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
 }
 
 /// Writes a file that only its owner can read if `is_secret`.

@@ -6,7 +6,8 @@
 //!
 //! # Shape
 //! `map`: which server has which partitions, a file. `init`: making the directories. `cluster`: opening one.
-//! `check`: verifying one.
+//! `check`: verifying one. `damage`: remedies. `peer_part`: another server. `reachability`:
+//! which of them answer.
 //! # Not here
 //! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
 //! Changes: a cluster is loaded as a whole, and only read.
@@ -14,11 +15,14 @@
 
 mod check;
 mod cluster;
+mod damage;
 mod init;
 mod map;
+mod peer_part;
+mod reachability;
 
 pub use check::{Checked, check};
-pub use cluster::{Cluster, ClusterStatus, ServerStatus};
+pub use cluster::{Cluster, ClusterStatus, PeerStatus, ServerStatus};
 pub use init::{AUTHORITY_KEY_FILE, InitOptions, init, renew_certificate};
 pub use map::{ClusterMap, MAP_FILE, ServerEntry};
 pub use vervet_driver_cluster::ClusterCounts;

@@ -87,6 +87,70 @@ fn rows(database: &Database, query: &str, options: &QueryOptions) -> vervet::Res
     Ok(rows)
 }
 
+/// Profiles in both languages say what was read from which server.
+#[test]
+fn profiles_count_reads_of_other_servers() {
+    let (servers, ..) = start(&graph(), 3);
+    let database = servers[0].database();
+    let query =
+        "SELECT * { <urn:v5> <urn:next> ?b . ?b <urn:next> ?c . ?c <urn:next> ?d . ?d <urn:next> ?e }";
+    let profile = |threads| {
+        let options = QueryOptions::default().with_threads(threads);
+        database.prepare(query).expect("a query").profile_with(&options).expect("a profile")
+    };
+    for text in [profile(1), profile(2)] {
+        let line = text.lines().find(|line| line.starts_with("reads in place: ")).expect("a line");
+        assert!(line.contains("; server b: ") || line.contains("; server c: "), "{line}");
+    }
+    for _ in 0..2 {
+        let found = database.gremlin("g.V().out().out().profile()").expect("a profile");
+        let Some(vervet::gremlin::Value::Metrics(metrics)) = found.values().next().cloned() else {
+            panic!("no metrics")
+        };
+        let reads = metrics.steps.last().expect("a step");
+        assert!(&*reads.id == "reads" && reads.name.starts_with("reads in place: "), "{reads:?}");
+        let names: Vec<&str> = reads.nested.iter().map(|server| &*server.name).collect();
+        assert_eq!(names, ["server b", "server c"]);
+    }
+}
+
+/// The directories have private keys, so only their owner can read them.
+#[cfg(unix)]
+#[test]
+fn directories_are_private() {
+    use std::os::unix::fs::MetadataExt;
+    let (_, directories, folder) = start(&graph(), 2);
+    let mode = |path: &Path| fs::metadata(path).expect("it is there").mode() & 0o777;
+    let all = folder.path().join("servers");
+    assert_eq!((mode(&all), mode(&all.join(AUTHORITY_KEY_FILE))), (0o700, 0o600));
+    for directory in directories {
+        let data = directory.join("data");
+        assert_eq!((mode(&directory), mode(&data), mode(&directory.join("key.pem"))), (0o700, 0o700, 0o600));
+    }
+}
+
+/// The remedy for a damaged file is one that a server of a cluster has.
+#[test]
+fn a_damaged_file_has_a_remedy() {
+    let (servers, directories, _folder) = start(&graph(), 2);
+    drop(servers);
+    for name in ["catalog.vvc", "dictionary.vvd", "partition-0000.vvs"] {
+        let path = directories[0].join("data").join(name);
+        let sound = fs::read(&path).expect("a file");
+        // Not in place: other servers may have the same file.
+        fs::remove_file(&path).expect("removed");
+        let mut bytes = sound.clone();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&path, bytes).expect("written");
+        let error = check(&directories[0], &DatabaseOptions::default()).expect_err("damaged");
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        let hint = error.hint().expect("a hint");
+        assert!(hint.contains("vervet cluster init") && !hint.contains("backup"), "{hint}");
+        fs::write(&path, sound).expect("written");
+    }
+}
+
 #[test]
 fn every_server_answers_as_one_database() {
     let database = graph();

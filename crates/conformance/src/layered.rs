@@ -172,7 +172,7 @@ fn run(
             return Err(Error::internal(format!("the plan expects {term} to be new to the graph")));
         }
     }
-    let control = Control::new(Limits { cancelled: None, deadline: None, memory_bytes: None });
+    let control = Control::new(Limits::default());
     let mut input = Batch::unit(plan.variables.len());
     let (mut rows, mut count) = (Vec::new(), 0);
     let mut scratch = String::new();

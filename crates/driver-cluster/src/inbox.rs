@@ -219,7 +219,7 @@ mod tests {
         // Full: the thread waits until its own deadline, until there is room, until the inbox is closed.
         let deadline = Instant::now().checked_add(Duration::from_millis(30));
         let limits = deadline.map(|end| (end, Duration::from_millis(30)));
-        let entered = ThreadLimits { cancelled: None, deadline: limits }.enter();
+        let entered = ThreadLimits { deadline: limits, ..ThreadLimits::default() }.enter();
         let refused = inboxes.deliver(5, large.clone());
         assert_eq!(refused.map_err(|error| error.kind()), Err(ErrorKind::Deadline));
         drop(entered);

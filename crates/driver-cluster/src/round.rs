@@ -192,7 +192,7 @@ impl Query<'_> {
         let lanes =
             self.lanes(rows, threads * if self.rows_max > BALANCED_ROWS_MIN { TASKS_PER_THREAD } else { 1 })?;
         let stop = Arc::new(AtomicBool::new(false));
-        let deadline = ThreadLimits::current().deadline;
+        let own = ThreadLimits::current();
         self.open(false, |round| {
             std::thread::scope(|scope| {
                 // Whatever ends this thread ends the others.
@@ -200,7 +200,7 @@ impl Query<'_> {
                 let mut started = 0;
                 for lane in &lanes {
                     for copy in 0..threads.clamp(1, lane.tasks.len()) {
-                        let limits = ThreadLimits { cancelled: Some(Arc::clone(&stop)), deadline };
+                        let limits = ThreadLimits { cancelled: Some(Arc::clone(&stop)), ..own.clone() };
                         let thread = spawn(scope, move || {
                             let _limits = limits.enter();
                             let run = || self.run_lane(lane, round);

@@ -40,8 +40,8 @@ pub(crate) fn run_task(
     memory: &Arc<SharedMemory>,
     deliver: &Deliver<'_>,
 ) -> Result<Answered> {
-    let ThreadLimits { cancelled, deadline } = ThreadLimits::current();
-    let limits = Limits { cancelled, deadline, memory_bytes: job.memory_bytes };
+    let ThreadLimits { cancelled, deadline, reads } = ThreadLimits::current();
+    let limits = Limits { cancelled, deadline, memory_bytes: job.memory_bytes, reads };
     let control = Control::with_gate(limits, gate).with_shared_memory(memory);
     if job.is_heavy {
         control.set_heavy();

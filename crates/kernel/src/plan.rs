@@ -17,7 +17,7 @@ use oxrdf::Term;
 use std::ops::Range;
 use std::sync::Arc;
 use vervet_algebra::{Aggregate, Expression, OrderKey, Path, Variable};
-use vervet_model::{Direction, Id, TextSearch};
+use vervet_model::{Direction, Id, ReadCounts, TextSearch};
 use vervet_snapshot::GraphFilter;
 
 /// A constant or a column.
@@ -484,6 +484,8 @@ pub struct Profile {
     pub steps: Vec<StepProfile>,
     /// What was sent between servers before a step, by step number.
     pub sent: Vec<(usize, Sent)>,
+    /// Reads of other servers, by server.
+    pub reads: Vec<(String, ReadCounts)>,
 }
 
 /// Rows that were sent from server to server, and the bytes of the requests or answers with them.
@@ -515,6 +517,6 @@ impl Profile {
     /// A profile of this pipeline with all counters zero.
     #[must_use]
     pub fn new(pipeline: &Pipeline) -> Self {
-        Self { steps: vec![StepProfile::default(); pipeline.number_steps()], sent: Vec::new() }
+        Self { steps: vec![StepProfile::default(); pipeline.number_steps()], ..Self::default() }
     }
 }

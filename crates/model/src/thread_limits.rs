@@ -1,5 +1,5 @@
-//! Deadline and cancellation of the request that a thread works for, for code without a parameter for them:
-//! reads of other servers, far below the query that causes them.
+//! Deadline, cancellation and counts of the request that a thread works for, for code without a parameter for
+//! them: reads of other servers, far below the query that causes them.
 //!
 //! # Shape
 //! A thread that begins to work for a request enters its limits; code that waits calls
@@ -7,7 +7,7 @@
 //! # Cost
 //! Some 10 ns to enter and to leave; nothing for code that does not wait.
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, RemoteReads, Result};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,8 @@ pub fn deadline_error(timeout: Duration) -> Error {
 }
 
 thread_local! {
-    static CURRENT: RefCell<ThreadLimits> = const { RefCell::new(ThreadLimits { cancelled: None, deadline: None }) };
+    static CURRENT: RefCell<ThreadLimits> =
+        const { RefCell::new(ThreadLimits { cancelled: None, deadline: None, reads: None }) };
 }
 
 /// See the header of this file.
@@ -38,6 +39,8 @@ pub struct ThreadLimits {
     pub cancelled: Option<Arc<AtomicBool>>,
     /// The deadline, and the timeout (for the message).
     pub deadline: Option<(Instant, Duration)>,
+    /// Counts the reads of other servers, if the query is profiled.
+    pub reads: Option<Arc<RemoteReads>>,
 }
 
 /// Restores the earlier limits of the thread when it is dropped.
@@ -57,6 +60,12 @@ impl ThreadLimits {
     #[must_use]
     pub fn current() -> Self {
         CURRENT.with_borrow(Self::clone)
+    }
+
+    /// What counts the reads of the calling thread, if anything does.
+    #[must_use]
+    pub fn reads() -> Option<Arc<RemoteReads>> {
+        CURRENT.with_borrow(|limits| limits.reads.clone())
     }
 
     /// Checks the limits of the calling thread.
@@ -97,11 +106,11 @@ mod tests {
     #[test]
     fn limits_hold_from_entering_to_leaving() {
         let flag = Arc::new(AtomicBool::new(false));
-        let outer = ThreadLimits { cancelled: Some(Arc::clone(&flag)), deadline: None }.enter();
+        let outer = ThreadLimits { cancelled: Some(Arc::clone(&flag)), ..ThreadLimits::default() }.enter();
         assert!(ThreadLimits::check().is_ok() && ThreadLimits::remaining().is_none());
         {
             let past = (Instant::now(), Duration::ZERO);
-            let _inner = ThreadLimits { cancelled: None, deadline: Some(past) }.enter();
+            let _inner = ThreadLimits { deadline: Some(past), ..ThreadLimits::default() }.enter();
             flag.store(true, Ordering::Relaxed);
             assert_eq!(ThreadLimits::check().map_err(|error| error.kind()), Err(ErrorKind::Deadline));
             assert_eq!(ThreadLimits::remaining(), Some(Duration::ZERO));

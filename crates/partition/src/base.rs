@@ -9,6 +9,7 @@
 use crate::bytes::{self, Request};
 use crate::call::{PartSegment, answer, empty_answer};
 use crate::catalog::Catalog;
+use crate::counted;
 use crate::keyed::KeyedSegment;
 use crate::remote::Remote;
 use crate::routes::{Routes, elsewhere};
@@ -218,7 +219,7 @@ impl Base for PartitionedBase {
         ThreadLimits::check()?;
         let mut request = Vec::new();
         bytes::write_find_edge(edge, &mut request);
-        bytes::read_edge(&remote.send(&request)?.receive()?)
+        bytes::read_edge(&counted::send(&**remote, &request, 1)?.receive()?)
     }
 
     fn orders(&self) -> &[(Id, Id)] {

@@ -88,6 +88,20 @@ pub(crate) enum Reply {
     Ordered(Vec<OrderedEntry>),
 }
 
+impl Call<'_> {
+    /// The number of keys that it asks for.
+    pub(crate) fn key_count(&self) -> usize {
+        match self {
+            Self::Expand { keys, .. }
+            | Self::Degrees { keys, .. }
+            | Self::Check { keys, .. }
+            | Self::CheckConstant { keys, .. } => keys.len(),
+            Self::Keys { .. } => 0,
+            Self::Split { .. } | Self::Entries { .. } | Self::KeysBelow { .. } | Self::Ordered { .. } => 1,
+        }
+    }
+}
+
 /// One part of a segment.
 #[derive(Clone)]
 pub(crate) enum PartSegment {

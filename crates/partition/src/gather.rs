@@ -2,6 +2,7 @@
 
 use crate::bytes;
 use crate::call::{Call, PartSegment, Reply, another_kind, answer};
+use crate::counted;
 use vervet_model::{Result, ThreadLimits};
 
 /// The answers of parts, in this order. Requests to other servers are sent first, then the parts of this
@@ -14,7 +15,7 @@ pub(crate) fn gather(calls: &[(&PartSegment, Call<'_>)]) -> Result<Vec<Reply>> {
             ThreadLimits::check()?;
             let mut request = Vec::new();
             bytes::write_call(*predicate, *direction, call, &mut request);
-            awaited.push((index, remote.send(&request)?));
+            awaited.push((index, counted::send(&**remote, &request, call.key_count())?));
         }
     }
     let mut replies: Vec<Option<Reply>> = Vec::with_capacity(calls.len());

@@ -23,6 +23,7 @@ mod build;
 mod bytes;
 mod call;
 mod catalog;
+mod counted;
 mod directory;
 mod gather;
 mod keyed;

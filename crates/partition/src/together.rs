@@ -9,6 +9,7 @@
 
 use crate::bytes;
 use crate::call::{ENTRIES_MAX, EntriesRequest, LOOKUPS_MAX, ROWS_MAX, another_kind};
+use crate::counted;
 use crate::remote::{Answer, Remote};
 use crate::routes::Routes;
 use std::sync::Arc;
@@ -112,7 +113,7 @@ impl Parts<'_> {
                     ThreadLimits::check()?;
                     let mut bytes = Vec::new();
                     bytes::write_entries_request(&request, &mut bytes);
-                    Some(self.remotes[remote].send(&bytes)?)
+                    Some(counted::send(&*self.remotes[remote], &bytes, request.keys.len())?)
                 }
             };
             all.push(Asked { part, request, awaited, found: Vec::new() });

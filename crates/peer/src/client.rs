@@ -64,8 +64,8 @@ pub struct Counts {
     pub bytes_received: u64,
     /// Connections made.
     pub connects: u64,
-    /// Requests and connections that failed because of the peer or the network. Errors that the peer sent,
-    /// deadlines and cancellations are none.
+    /// Requests and their connections that failed because of the peer or the network. Errors that the peer
+    /// sent, deadlines, cancellations and pings are none.
     pub failures: u64,
 }
 
@@ -192,13 +192,13 @@ impl Peer {
             match self.write_on(&mut stream, kind, request, fault) {
                 Ok(()) => return Ok(Pending { peer: self, stream, fault, arrival, is_ping }),
                 Err(StreamError::Closed | StreamError::Io(_)) => self.pool.clear(),
-                Err(error) => return Err(self.failed(error)),
+                Err(error) => return Err(self.failed(error, is_ping)),
             }
         }
-        let mut stream = self.connect().map_err(|error| self.failed(error))?;
+        let mut stream = self.connect().map_err(|error| self.failed(error, is_ping))?;
         match self.write_on(&mut stream, kind, request, fault) {
             Ok(()) => Ok(Pending { peer: self, stream, fault, arrival, is_ping }),
-            Err(error) => Err(self.failed(error)),
+            Err(error) => Err(self.failed(error, is_ping)),
         }
     }
 
@@ -299,8 +299,8 @@ impl Peer {
         Err(last.map_or_else(|| unreachable(&"its name has no address"), |error| unreachable(&error)))
     }
 
-    /// The error of a connection that has failed, which also counts.
-    fn failed(&self, error: StreamError) -> Error {
+    /// The error of a connection that has failed, which also counts, unless it was made for a ping.
+    fn failed(&self, error: StreamError, is_ping: bool) -> Error {
         let error = match error {
             StreamError::Ended(error) if error.kind() != ErrorKind::Unavailable => return error,
             StreamError::Ended(error) => error,
@@ -313,7 +313,9 @@ impl Peer {
         };
         // The others are as old as this one, or the server is gone.
         self.pool.clear();
-        self.counters.failures.fetch_add(1, Ordering::Relaxed);
+        if !is_ping {
+            self.counters.failures.fetch_add(1, Ordering::Relaxed);
+        }
         error
     }
 
@@ -371,8 +373,8 @@ impl Pending<'_> {
     /// The error that the server sent; [`ErrorKind::Unavailable`]: it does not answer, or the connection has
     /// failed; errors of [`ThreadLimits::check`].
     pub fn receive(mut self) -> Result<Vec<u8>> {
-        let peer = self.peer;
-        let answer = self.read().map_err(|error| peer.failed(error))?;
+        let (peer, is_ping) = (self.peer, self.is_ping);
+        let answer = self.read().map_err(|error| peer.failed(error, is_ping))?;
         peer.pool.put(self.stream);
         answer
     }

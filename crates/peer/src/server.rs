@@ -394,6 +394,7 @@ fn answer(
     let limits = ThreadLimits {
         cancelled: Some(Arc::clone(&connection.cancelled)),
         deadline: (!time_left.is_zero()).then(|| (Instant::now() + time_left, time_left)),
+        reads: None,
     };
     let entered = limits.enter();
     let answered = catch_unwind(AssertUnwindSafe(|| shared.handler.answer(request, out)));

@@ -85,10 +85,23 @@ impl ServerOptions {
     /// # Errors
     /// [`ErrorKind::Input`] with the position of the mistake; [`ErrorKind::Io`].
     pub fn from_file(path: &Path) -> Result<Self> {
+        Self::from_file_or_bind(path, |_| Ok(()))
+    }
+
+    /// As [`ServerOptions::from_file`]; `bind` sets the address of a file without the entry `bind`.
+    ///
+    /// # Errors
+    /// As [`ServerOptions::from_file`]; errors of `bind`.
+    pub fn from_file_or_bind(path: &Path, bind: impl FnOnce(&mut Self) -> Result<()>) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| Error::io(format!("read {}", path.display()), &error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::from_toml(&text, folder).map_err(|error| error.context(path.display()))
+        let parsed = Self::from_toml(&text, folder).map_err(|error| error.context(path.display()));
+        let (mut options, has_bind) = parsed?;
+        if !has_bind {
+            bind(&mut options)?;
+        }
+        Ok(options)
     }
 
     /// Makes the server listen on `HOST:PORT`, and trust that host name.
@@ -105,7 +118,8 @@ impl ServerOptions {
         Ok(())
     }
 
-    fn from_toml(text: &str, folder: &Path) -> Result<Self> {
+    /// The options of a text, and whether it has an address.
+    fn from_toml(text: &str, folder: &Path) -> Result<(Self, bool)> {
         let file: ConfigFile = toml::from_str(text).map_err(|error| toml_error(text, &error))?;
         let mut options = Self::default();
         if let Some(bind) = &file.bind {
@@ -133,7 +147,7 @@ impl ServerOptions {
         }
         options.users = file.users;
         file.limits.apply(&mut options)?;
-        Ok(options)
+        Ok((options, file.bind.is_some()))
     }
 }
 
@@ -239,7 +253,8 @@ mod tests {
             token_sha256 = "00"
             role = "write"
         "#;
-        let options = ServerOptions::from_toml(text, Path::new("/conf")).unwrap();
+        let (options, has_bind) = ServerOptions::from_toml(text, Path::new("/conf")).unwrap();
+        assert!(has_bind && !ServerOptions::from_toml("", Path::new("")).unwrap().1);
         assert_eq!(options.bind, [SocketAddr::from(([127, 0, 0, 1], 0))]);
         assert!(options.read_only);
         assert_eq!(options.anonymous, Some(Role::Read));

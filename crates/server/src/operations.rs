@@ -3,5 +3,6 @@
 pub(crate) mod events;
 pub(crate) mod metrics;
 pub(crate) mod notify;
+pub(crate) mod peer_metrics;
 pub(crate) mod running;
 pub(crate) mod storage_monitor;

@@ -31,6 +31,7 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use vervet_cluster::Cluster;
 
 /// Handles any request.
 pub(crate) async fn answer(
@@ -104,7 +105,7 @@ fn log(parts: &Parts, kind: RequestKind, failure: &Failure) {
     }
 }
 
-/// Readiness: whether writes can be expected to succeed.
+/// Readiness: whether writes can be expected to succeed, and queries where other servers have data.
 ///
 /// # Errors
 /// 503 with the reason.
@@ -113,10 +114,25 @@ fn ready(state: &State) -> Outcome {
     if state.ending.load(Ordering::Acquire) {
         return Err(not_ready("the server is ending".to_owned()));
     }
-    match state.database.storage_status().refusal.filter(|_| !state.options.read_only) {
-        Some(error) => Err(not_ready(format!("the database is not writable: {}", error.message()))),
+    if let Some(error) = state.database.storage_status().refusal.filter(|_| !state.options.read_only) {
+        return Err(not_ready(format!("the database is not writable: {}", error.message())));
+    }
+    match state.options.cluster.as_deref().and_then(unreachable) {
+        Some(reason) => Err(not_ready(reason)),
         None => Ok(full(StatusCode::OK, "text/plain; charset=utf-8", "ready\n")),
     }
+}
+
+/// The other servers of a cluster that cannot be reached. Names alone: the response needs no credentials.
+fn unreachable(cluster: &Cluster) -> Option<String> {
+    let peers = cluster.peers().into_iter().filter(|peer| peer.unreachable.is_some());
+    let names: Vec<String> = peers.map(|peer| peer.name).collect();
+    let servers = match names.as_slice() {
+        [] => return None,
+        [one] => format!("server {one} cannot"),
+        _ => format!("servers {} cannot", names.join(", ")),
+    };
+    Some(format!("{servers} be reached, so queries that need their partitions fail"))
 }
 
 async fn route(context: &mut RequestContext<'_>, body: Incoming) -> Outcome {

@@ -59,6 +59,7 @@ impl State {
         metrics.register_database(&database);
         if let Some(cluster) = &options.cluster {
             cluster.on_heavy_task(lower_priority);
+            metrics.register_cluster(cluster);
         }
         let body_memory = Arc::new(BodyMemory::new(body_memory_bytes(&options.limits)));
         Self {
@@ -82,7 +83,9 @@ impl State {
     }
 
     /// The state after a reload. It shares running requests, permits and metrics with `self`.
-    pub(crate) fn with_options(&self, options: ServerOptions, users: Users) -> Self {
+    pub(crate) fn with_options(&self, mut options: ServerOptions, users: Users) -> Self {
+        // A configuration does not name it, and a server stays a part of its cluster.
+        options.cluster = self.options.cluster.clone();
         let before = &self.options.limits;
         resize(&self.permits, before.requests, options.limits.requests);
         resize(&self.heavy_permits, before.heavy_requests, options.limits.heavy_requests);

@@ -19,6 +19,7 @@ use vervet_algebra::Query;
 use vervet_gremlin::{Bytecode, Metric, Metrics, Operator, Token, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::{ReadCounts, describe_reads, sum_of_reads};
 
 /// Maximum number of elements among the first results whose properties are looked up together; the first
 /// result waits for the rest of its batch.
@@ -171,6 +172,10 @@ impl Traversal {
             settings: Arc::new(self.settings),
         };
         let profile = self.profiles.then(Instant::now);
+        if self.profiles {
+            // Those of earlier statements.
+            drop(control.take_reads());
+        }
         Run { pipeline: self.pipeline, context, start: Some(start), mutates: self.mutates, profile }
     }
 }
@@ -242,6 +247,7 @@ impl Run<'_> {
                 nested: Vec::new(),
             });
         }
+        metrics.steps.extend(remote_reads(&self.context.control.take_reads()));
         Value::Metrics(Arc::new(metrics))
     }
 
@@ -310,4 +316,22 @@ impl Drop for Run<'_> {
         // The bytes of the steps are released with them.
         self.context.memory.close();
     }
+}
+
+/// The reads of other servers as one more metric, the steps of which are the servers; without traversers.
+fn remote_reads(reads: &[(String, ReadCounts)]) -> Option<Metric> {
+    let metric = |name: String, counts: ReadCounts| {
+        let count = |name: &str, count: u64| (name.into(), i64::try_from(count).unwrap_or(i64::MAX));
+        let counts = vec![
+            count("requests", counts.requests),
+            count("keys", counts.keys),
+            count("bytesSent", counts.bytes_sent),
+            count("bytesReceived", counts.bytes_received),
+        ];
+        Metric { id: "reads".into(), name: name.into(), counts, ..Metric::default() }
+    };
+    let sum = sum_of_reads(reads);
+    let servers = reads.iter().map(|(server, counts)| metric(format!("server {server}"), *counts)).collect();
+    let line = describe_reads(reads)?;
+    Some(Metric { nested: servers, ..metric(line, sum) })
 }

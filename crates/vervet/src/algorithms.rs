@@ -80,6 +80,7 @@ impl AlgorithmOptions {
             cancelled: self.cancel.as_ref().map(CancelToken::flag),
             deadline: self.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout))),
             memory_bytes: self.memory_limit_bytes,
+            reads: None,
         };
         Control::with_gate(limits, gate)
     }

@@ -103,6 +103,7 @@ impl Tools {
                 let (message, hint) = match &failure {
                     Failure::Error(error) => (error.message(), error.hint()),
                     Failure::Usage(message, hint) => (message.as_str(), Some(hint.as_str())),
+                    Failure::Shown => ("the command has failed", None),
                 };
                 let mut all = format!("error: {message}");
                 if let Some(hint) = hint.filter(|hint| !hint.is_empty()) {

@@ -62,7 +62,7 @@ fn served(arguments: Vec<String>) {
     line_with("ended");
     assert_eq!(server.0.wait().unwrap().code(), Some(0));
     place.fails(&["health", &address], 1, &[&address]);
-    place.fails(&["health", "127.0.0.1:7878"], 2, &["http://"]);
+    place.fails(&["health", "127.0.0.1"], 2, &["HOST:PORT"]);
 }
 
 /// Another program that answers every request with success is not a healthy server, and its bytes do not

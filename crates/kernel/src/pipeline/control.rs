@@ -16,7 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use vervet_expression::Interrupt;
-use vervet_model::{EnteredLimits, Error, ErrorKind, Result, ThreadLimits, cancelled_error, deadline_error};
+use vervet_model::{
+    EnteredLimits, Error, ErrorKind, ReadCounts, RemoteReads, Result, ThreadLimits, cancelled_error,
+    deadline_error,
+};
 
 /// Limits that may abort a query.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +30,8 @@ pub struct Limits {
     pub deadline: Option<(Instant, Duration)>,
     /// Memory cap: maximum bytes of the tables of the query.
     pub memory_bytes: Option<u64>,
+    /// Counts the reads of other servers, if the query is profiled.
+    pub reads: Option<Arc<RemoteReads>>,
 }
 
 /// Decides whether a run goes on with a plan whose estimates were wrong. Called by any thread of the run.
@@ -281,8 +286,14 @@ impl<'q> Control<'q> {
 
     /// Makes deadline and cancellation those of the calling thread, for code below that waits.
     pub fn enter(&self) -> EnteredLimits {
-        let Limits { cancelled, deadline, .. } = &self.limits;
-        ThreadLimits { cancelled: cancelled.clone(), deadline: *deadline }.enter()
+        let Limits { cancelled, deadline, reads, .. } = self.limits.clone();
+        ThreadLimits { cancelled, deadline, reads }.enter()
+    }
+
+    /// The reads of other servers that were counted, by server; the counts begin again at zero.
+    #[must_use]
+    pub fn take_reads(&self) -> Vec<(String, ReadCounts)> {
+        self.limits.reads.as_ref().map(|reads| reads.take()).unwrap_or_default()
     }
 
     /// Time until the deadline; `None`: no deadline.

@@ -60,7 +60,8 @@ fn delays_add_up_over_directions_not_over_peers() {
     });
     // The deadline ends a delay.
     let timeout = Duration::from_millis(50);
-    let limits = ThreadLimits { cancelled: None, deadline: Some((Instant::now() + timeout, timeout)) };
+    let limits =
+        ThreadLimits { deadline: Some((Instant::now() + timeout, timeout)), ..ThreadLimits::default() };
     let entered = limits.enter();
     let error = takes(40..100, || ask(&peers[0], b"e")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Deadline, "{error}");

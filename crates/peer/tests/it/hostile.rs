@@ -218,8 +218,10 @@ fn a_client_takes_an_answer_one_byte_at_a_time() {
     // Bytes that come do not hide the deadline.
     let peer = crate::support::peer(address);
     let timeout = Duration::from_millis(600);
-    let limits =
-        vervet_model::ThreadLimits { cancelled: None, deadline: Some((Instant::now() + timeout, timeout)) };
+    let limits = vervet_model::ThreadLimits {
+        deadline: Some((Instant::now() + timeout, timeout)),
+        ..vervet_model::ThreadLimits::default()
+    };
     let _entered = limits.enter();
     let error = takes(550..800, || ask(&peer, b"e")).unwrap_err();
     assert_eq!(error.kind(), vervet_model::ErrorKind::Deadline, "{error}");

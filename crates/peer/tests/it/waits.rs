@@ -8,7 +8,7 @@ use vervet_model::{ErrorKind, ThreadLimits};
 
 fn deadline(milliseconds: u64) -> ThreadLimits {
     let timeout = Duration::from_millis(milliseconds);
-    ThreadLimits { cancelled: None, deadline: Some((Instant::now() + timeout, timeout)) }
+    ThreadLimits { deadline: Some((Instant::now() + timeout, timeout)), ..ThreadLimits::default() }
 }
 
 /// Until the server has no connection any more: the abandoned request has ended too.
@@ -54,7 +54,7 @@ fn cancellation_ends_a_wait_at_both_ends() {
     let server = server();
     let peer = peer(server.local_address());
     let flag = Arc::new(AtomicBool::new(false));
-    let entered = ThreadLimits { cancelled: Some(Arc::clone(&flag)), deadline: None }.enter();
+    let entered = ThreadLimits { cancelled: Some(Arc::clone(&flag)), ..ThreadLimits::default() }.enter();
     let pending = peer.send(&number(b's', 60_001)).unwrap();
     let canceller = std::thread::spawn(move || {
         wait_until_begun(60_001);

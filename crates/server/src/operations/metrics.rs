@@ -7,6 +7,7 @@
 //! Of a request: two lookups in a table by labels, 100 ns. Of a scrape: reading the sizes of the database
 //! files.
 
+use crate::operations::peer_metrics::PeerCollector;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeLabelSet, EncodeLabelValue, EncodeMetric, LabelValueEncoder,
@@ -22,6 +23,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use vervet::{Database, StorageStatus};
+use vervet_cluster::Cluster;
 
 /// The content type of [`Metrics::text`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -175,6 +177,12 @@ impl Metrics {
     pub(crate) fn register_database(&self, database: &Database) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         registry.register_collector(Box::new(DatabaseCollector(database.clone())));
+    }
+
+    /// Also exports the figures of the other servers of a cluster.
+    pub(crate) fn register_cluster(&self, cluster: &Arc<Cluster>) {
+        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        registry.register_collector(Box::new(PeerCollector::new(cluster)));
     }
 
     /// All metrics as text.

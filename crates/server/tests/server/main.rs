@@ -16,6 +16,7 @@
 mod api;
 mod arrow;
 mod clients;
+mod cluster;
 mod common;
 mod ending;
 mod gremlin;

@@ -3,6 +3,7 @@
 use crate::options::{CancelToken, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT};
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 use vervet_gremlin::Value;
 use vervet_kernel::Limits;
@@ -69,6 +70,8 @@ impl GremlinOptions {
             cancelled: self.cancel.as_ref().map(CancelToken::flag),
             deadline: self.timeout.and_then(|timeout| Some((started.checked_add(timeout)?, timeout))),
             memory_bytes: self.memory_limit_bytes,
+            // Any statement may end with `profile()`.
+            reads: Some(Arc::default()),
         }
     }
 }

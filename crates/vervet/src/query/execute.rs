@@ -13,7 +13,7 @@ use vervet_algebra::Variable;
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::plan::{Plan, Profile};
 use vervet_kernel::{Batch, Control, Flow};
-use vervet_model::{Id, Result, Tag, TermParts};
+use vervet_model::{Id, Result, Tag, TermParts, describe_reads};
 use vervet_snapshot::Snapshot;
 
 /// One run of a plan.
@@ -77,7 +77,9 @@ impl Execution<'_> {
             driver: Some(self.database.driver()),
             seed: self.database.next_seed()?,
         };
-        run(&context, self.snapshot, plan, self.options, control, sink)
+        let (computed, mut profile) = run(&context, self.snapshot, plan, self.options, control, sink)?;
+        profile.reads = control.take_reads();
+        Ok((computed, profile))
     }
 
     /// The plan with the measurements of its steps, as human-readable text.
@@ -91,7 +93,8 @@ impl Execution<'_> {
         let threads = self.step_threads(&plan);
         let text = vervet_planner::explain_threads(&plan, &threads, profile, store, &prefixes);
         let notes = self.database.driver().notes(&plan, self.options.parallelism(), profile);
-        let notes: String = notes.into_iter().map(|line| line + "\n").collect();
+        let reads = profile.and_then(|profile| describe_reads(&profile.reads));
+        let notes: String = notes.into_iter().chain(reads).map(|line| line + "\n").collect();
         text + &notes + &self.plan.notes()
     }
 

@@ -23,6 +23,7 @@ pub(crate) fn control(
         cancelled: options.cancel.as_ref().map(CancelToken::flag),
         deadline: (options.timeout).and_then(|timeout| Some((started.checked_add(timeout)?, timeout))),
         memory_bytes: options.memory_limit_bytes,
+        reads: options.profile.then(Arc::default),
     };
     Control::with_gate(limits, gate)
 }

@@ -1,0 +1,92 @@
+//! Arguments of `vervet cluster`.
+
+use crate::server_address::server_address;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+const STATUS_HELP: &str = "\
+The exit code is 0 if all servers answer, and 1 if one does not, or if the server that is asked is none of a cluster.
+
+Examples:
+  vervet cluster status
+  vervet cluster status 10.0.0.5:7878
+  vervet cluster status https://a.example.org --token-file token
+  printf %s \"$PASSWORD\" | vervet cluster status https://a.example.org --user ann
+  vervet cluster status --json | jq '.servers[] | select(.answers | not) | .name'";
+
+#[derive(Args, Debug)]
+pub(crate) struct ClusterArguments {
+    #[command(subcommand)]
+    pub command: ClusterCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ClusterCommand {
+    /// Cut a graph into partitions, and make the directory of each server
+    Init(ClusterInitArguments),
+    /// Give a server a new certificate, with the key of the authority that `init` made
+    RenewCertificate {
+        /// Directory of the server
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// File with the key of the authority
+        #[arg(long, value_name = "FILE")]
+        authority_key: PathBuf,
+    },
+    /// Show the servers of a cluster; exit code 1 if one does not answer
+    Status(ClusterStatusArguments),
+    /// Start several servers on this machine, with the air routes or other data; Ctrl-C ends all
+    Demo(ClusterDemoArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ClusterInitArguments {
+    /// New directory; each server gets a directory in it
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// The database whose graph the cluster gets
+    #[arg(long, value_name = "DB")]
+    pub from: PathBuf,
+    /// Number of servers
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub servers: u16,
+    /// Number of partitions, a power of two: more than servers, so that they can be moved later
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub partitions: u16,
+    /// Host of the servers, for the map; edit cluster.toml where they have different ones
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    pub host: String,
+    /// Port of the first server for the others; the next servers have the next ports
+    #[arg(long, value_name = "PORT", default_value_t = 7900)]
+    pub port: u16,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = STATUS_HELP)]
+pub(crate) struct ClusterStatusArguments {
+    /// Address of any of its servers (default: 127.0.0.1:7878); http:// and https:// may be left out
+    #[arg(value_name = "HOST:PORT or URL", value_parser = server_address)]
+    pub address: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// User of a server with users; the password is the first line of standard input, or typed
+    #[arg(long, value_name = "NAME", conflicts_with = "token_file")]
+    pub user: Option<String>,
+    /// File whose first line is a token of a server with users; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ClusterDemoArguments {
+    /// Number of servers
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=16))]
+    pub servers: u16,
+    /// Files to load instead of the air routes
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// Do not open the console in a browser
+    #[arg(long)]
+    pub no_browser: bool,
+}

@@ -1,0 +1,111 @@
+//! Directories of a cluster in place of a database: what they are, and what to type instead.
+
+use crate::arguments::Command;
+use crate::output::Failure;
+use std::path::{Path, PathBuf};
+use vervet::{Error, ErrorKind};
+use vervet_cluster::{ClusterMap, MAP_FILE};
+
+/// A directory of a cluster.
+enum ClusterDirectory {
+    /// That of a server.
+    Server(PathBuf),
+    /// That of all servers, with theirs in it.
+    Servers(Vec<PathBuf>),
+}
+
+/// Refuses a command for databases on a directory of a cluster.
+///
+/// # Errors
+/// [`ErrorKind::Input`], with the command for such a directory.
+pub(crate) fn refuse(command: &Command) -> Result<(), Failure> {
+    let Some(path) = database_of(command) else { return Ok(()) };
+    let Some(found) = ClusterDirectory::find(path) else { return Ok(()) };
+    let is_check = matches!(command, Command::Check(_));
+    match &found {
+        // `check` verifies it.
+        ClusterDirectory::Server(server) if is_check && server == path => Ok(()),
+        _ => Err(found.error(path, command).into()),
+    }
+}
+
+/// The database that a command names, if it names one.
+fn database_of(command: &Command) -> Option<&Path> {
+    let path = match command {
+        Command::Load(arguments) => &arguments.database,
+        Command::Query(arguments) if arguments.data.is_empty() => Path::new(arguments.first.as_ref()?),
+        Command::Update(arguments) => &arguments.database,
+        Command::Constraint(arguments) => &arguments.database,
+        Command::Shell(arguments) => &arguments.database,
+        Command::Info(arguments) => &arguments.database,
+        Command::Check(arguments) => &arguments.database,
+        Command::Export(arguments) => &arguments.database,
+        Command::Backup(arguments) => &arguments.database,
+        Command::Recover(arguments) => &arguments.database,
+        Command::Serve(arguments) => arguments.database.as_deref()?,
+        Command::Mcp(arguments) => &arguments.database,
+        _ => return None,
+    };
+    Some(path)
+}
+
+impl ClusterDirectory {
+    fn find(path: &Path) -> Option<Self> {
+        let is_server = |path: &Path| path.join(MAP_FILE).is_file();
+        if is_server(path) {
+            return Some(Self::Server(path.to_owned()));
+        }
+        // The data of a server are in a directory of its own.
+        if let Some(parent) = path.parent().filter(|parent| path.is_dir() && is_server(parent)) {
+            return Some(Self::Server(parent.to_owned()));
+        }
+        let entries = std::fs::read_dir(path).ok()?;
+        let mut servers: Vec<PathBuf> = entries.map_while(|entry| Some(entry.ok()?.path())).collect();
+        servers.retain(|server| is_server(server));
+        servers.sort();
+        (!servers.is_empty()).then_some(Self::Servers(servers))
+    }
+
+    fn error(&self, path: &Path, command: &Command) -> Error {
+        let (what, servers) = match self {
+            Self::Server(server) => (server_text(path, server), vec![server.display().to_string()]),
+            Self::Servers(servers) => (
+                "has the directories of the servers of a cluster".to_owned(),
+                servers.iter().map(|server| server.display().to_string()).collect(),
+            ),
+        };
+        let message = format!("{} {what}, and no database of its own", path.display());
+        Error::new(ErrorKind::Input, message).with_hint(hint(command, &servers))
+    }
+}
+
+fn server_text(path: &Path, server: &Path) -> String {
+    let name = ClusterMap::read(server).map(|map| format!("server {} of cluster {}", map.server, map.name));
+    let name = name.unwrap_or_else(|_| "a server of a cluster".to_owned());
+    if path == server { format!("is the directory of {name}") } else { format!("has the data of {name}") }
+}
+
+/// What to type instead of the command.
+fn hint(command: &Command, servers: &[String]) -> String {
+    let serve = format!("vervet serve --cluster {}", servers.first().map_or("DIR", String::as_str));
+    let others = if servers.len() > 1 { ", and each other one likewise" } else { "" };
+    match command {
+        Command::Serve(_) => format!("start this server with {serve}{others}"),
+        Command::Check(_) => {
+            let checks: Vec<String> = servers.iter().map(|server| format!("vervet check {server}")).collect();
+            format!("check the directory of each server: {}", checks.join("; "))
+        }
+        Command::Info(_) => format!(
+            "start all servers ({serve}{others}), then: vervet cluster status; the console of each server has the \
+             numbers of the graph"
+        ),
+        Command::Query(_) | Command::Shell(_) | Command::Export(_) | Command::Mcp(_) => format!(
+            "start all servers ({serve}{others}), then ask any of them over HTTP: \
+             curl localhost:7878/query --data-urlencode 'query=SELECT * {{ ?s ?p ?o }} LIMIT 10'"
+        ),
+        _ => format!(
+            "a cluster is only read: use the database that it was made from, and make the cluster again with \
+             vervet cluster init; start this one with {serve}{others}"
+        ),
+    }
+}

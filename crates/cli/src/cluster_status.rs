@@ -1,0 +1,180 @@
+//! `vervet cluster status`: the servers of a cluster, as one of them sees them.
+
+use crate::arguments::ClusterStatusArguments;
+use crate::output::{self, Failure, Outcome, Output};
+use crate::table::Table;
+use crate::{http_client, password, server_address};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+use vervet::{Error, ErrorKind};
+
+/// Maximum length of a response: a cluster has at most 256 servers.
+const RESPONSE_BYTES_MAX: u64 = 4 << 20;
+
+pub(crate) fn run(arguments: &ClusterStatusArguments) -> Outcome {
+    let login = login(arguments)?;
+    let urls = server_address::urls(arguments.address.as_deref(), login.is_some());
+    let status = http_client::first_answer(&urls, |url| ask(url, login.as_deref()))?;
+    let mut out = Output::standard();
+    match arguments.json {
+        true => writeln!(out, "{}", status.json())?,
+        false => status.write_text(&mut out)?,
+    }
+    out.finish()?;
+    if status.silent().is_empty() { Ok(()) } else { Err(Failure::Shown) }
+}
+
+/// The value of the header `Authorization`, if the user has named credentials.
+fn login(arguments: &ClusterStatusArguments) -> vervet::Result<Option<String>> {
+    if let Some(user) = &arguments.user {
+        let pair = format!("{user}:{}", password::existing()?);
+        return Ok(Some(format!("Basic {}", STANDARD.encode(pair))));
+    }
+    let Some(file) = &arguments.token_file else { return Ok(None) };
+    let text = match file == Path::new("-") {
+        true => std::io::read_to_string(std::io::stdin()),
+        false => std::fs::read_to_string(file),
+    };
+    let text = text.map_err(|error| Error::io(format!("read {}", file.display()), &error))?;
+    match text.lines().next().map(str::trim).filter(|token| !token.is_empty()) {
+        Some(token) => Ok(Some(format!("Bearer {token}"))),
+        None => Err(Error::new(ErrorKind::Input, format!("{} has no token", file.display()))),
+    }
+}
+
+/// The state of a cluster as the JSON of a server.
+pub(crate) struct Status(Value);
+
+/// The state of the cluster that the server at `url` belongs to. `login`: the header `Authorization`.
+pub(crate) fn ask(url: &str, login: Option<&str>) -> vervet::Result<Status> {
+    let server = url;
+    let url = format!("{url}/cluster");
+    let mut request = http_client::agent(&url, login.is_some()).get(&url);
+    if let Some(login) = login {
+        request = request.header("Authorization", login);
+    }
+    let unreachable = |error: &dyn std::fmt::Display| {
+        let hint = "is the server running, and is this its `http` address in cluster.toml? another server of the \
+                    cluster can be asked too: vervet cluster status HOST:PORT";
+        http_client::failed(&url, error).with_hint(hint)
+    };
+    let mut answer = request.call().map_err(|error| unreachable(&error))?;
+    let status = answer.status();
+    let body = answer.body_mut().with_config().limit(RESPONSE_BYTES_MAX).read_to_string();
+    let text = body.map_err(|error| unreachable(&error))?;
+    if !status.is_success() {
+        let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let error = http_client::failed(&url, &format!("{}: {reason}", status.as_u16()));
+        return Err(match status.as_u16() {
+            401 | 403 => error.with_hint(
+                "name a user with the role read: --user NAME (the password is asked), or --token-file FILE",
+            ),
+            404 => error.with_hint(format!("for a single server: vervet health {server} --ready")),
+            _ => error,
+        });
+    }
+    let wrong = |what: &dyn std::fmt::Display| {
+        http_client::failed(&url, &format!("the response is not the state of a cluster: {what}"))
+            .with_hint("name the `http` address of a server of the cluster, as in cluster.toml")
+    };
+    let value: Value = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    if value["servers"].as_array().is_none_or(Vec::is_empty) {
+        return Err(wrong(&"it has no servers"));
+    }
+    Ok(Status(value))
+}
+
+impl Status {
+    fn servers(&self) -> &[Value] {
+        self.0["servers"].as_array().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The servers that do not answer.
+    fn silent(&self) -> Vec<&Value> {
+        self.servers().iter().filter(|server| server["answers"].as_bool() != Some(true)).collect()
+    }
+
+    /// The JSON of the server, with the number of servers that answer.
+    fn json(&self) -> Value {
+        let mut value = self.0.clone();
+        if let Some(members) = value.as_object_mut() {
+            let answering = self.servers().len() - self.silent().len();
+            members.insert("answering".to_owned(), answering.into());
+        }
+        value
+    }
+
+    /// A sentence, a table, and the errors.
+    pub(crate) fn write_text(&self, out: &mut dyn Write) -> Outcome {
+        let silent = self.silent();
+        let number = |value: &Value| value.as_u64().map(output::count).unwrap_or_default();
+        writeln!(out, "{}\n", self.summary(&silent))?;
+        let mut table = Table::new(&[
+            "server",
+            "clients",
+            ">partitions",
+            ">answers",
+            ">requests",
+            ">bytes sent",
+            ">received",
+            ">failures",
+        ]);
+        for server in self.servers() {
+            let answers = match (server["self"].as_bool(), server["microseconds"].as_u64()) {
+                (Some(true), _) => "asked".to_owned(),
+                (_, Some(time)) => output::time(Duration::from_micros(time)),
+                (_, None) => "no".to_owned(),
+            };
+            let partitions = server["partitions"].as_array().map(Vec::len).unwrap_or_default();
+            table.row([
+                text(server, "name").to_owned(),
+                text(server, "http").to_owned(),
+                partitions.to_string(),
+                answers,
+                number(&server["requests"]),
+                number(&server["bytesSent"]),
+                number(&server["bytesReceived"]),
+                number(&server["failures"]),
+            ]);
+        }
+        table.write("", out)?;
+        if !silent.is_empty() {
+            writeln!(out)?;
+        }
+        for server in silent {
+            // The message of an error has the name and the address of the server.
+            writeln!(out, "{}", text(server, "error"))?;
+        }
+        Ok(())
+    }
+
+    /// What works, or what does not and what to type.
+    fn summary(&self, silent: &[&Value]) -> String {
+        let count = |key: &str| self.0[key].as_u64().map(output::count).unwrap_or_default();
+        let (statements, partitions) = (count("statements"), count("partitions"));
+        if silent.is_empty() {
+            let all = match self.servers().len() {
+                1 => "The only server answers".to_owned(),
+                servers => format!("All {servers} servers answer"),
+            };
+            return format!("{all}: {statements} statements in {partitions} partitions.");
+        }
+        let names: Vec<&str> = silent.iter().map(|server| text(server, "name")).collect();
+        let (who, them) = match names.as_slice() {
+            [one] => (format!("Server {one} does not answer"), "it on its machine"),
+            _ => (format!("Servers {} do not answer", names.join(", ")), "each on its machine"),
+        };
+        format!(
+            "{who}, so queries that need their partitions fail: start {them} with vervet serve --cluster DIR \
+             (DIR is its directory)."
+        )
+    }
+}
+
+fn text<'v>(server: &'v Value, key: &str) -> &'v str {
+    server[key].as_str().unwrap_or_default()
+}

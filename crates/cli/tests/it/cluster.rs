@@ -1,0 +1,128 @@
+//! Clusters of processes: `vervet cluster`, `vervet serve --cluster`, and commands on their directories.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use crate::common::{Place, people};
+use std::io::{BufRead, BufReader, Lines};
+use std::net::TcpListener;
+use std::process::{Child, ChildStderr, Stdio};
+
+/// The directories of two servers, `cluster/a` and `cluster/b`, with free ports.
+struct Two {
+    place: Place,
+    /// Addresses for clients.
+    http: Vec<String>,
+}
+
+impl Two {
+    fn new() -> Self {
+        let place = people();
+        place.ok(&["cluster", "init", "cluster", "--from", "db", "--servers", "2", "--partitions", "4"]);
+        let listeners: Vec<_> = (0..4).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let free: Vec<String> =
+            listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
+        drop(listeners);
+        for server in ["a", "b"] {
+            let path = place.path("cluster").join(server).join("cluster.toml");
+            let mut text = std::fs::read_to_string(&path).unwrap();
+            let made = ["127.0.0.1:7900", "127.0.0.1:7901", "127.0.0.1:7878", "127.0.0.1:7879"];
+            for (made, free) in made.iter().zip(&free) {
+                text = text.replace(made, free);
+            }
+            std::fs::write(path, text).unwrap();
+        }
+        Self { place, http: free[2..].to_vec() }
+    }
+
+    /// Starts a server, at the address in its map.
+    fn start(&self, server: usize, arguments: &[&str]) -> Process {
+        let directory = ["cluster/a", "cluster/b"][server];
+        let mut command = self.place.command(&[&["serve", "--cluster", directory], arguments].concat());
+        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let line = lines.find(|line| line.as_ref().unwrap().contains("http://")).unwrap().unwrap();
+        assert!(line.contains(&self.http[server]), "{line}");
+        Process(child, lines)
+    }
+}
+
+/// A server and its messages; killed on drop.
+struct Process(Child, #[allow(dead_code, reason = "keeps the pipe open")] Lines<BufReader<ChildStderr>>);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A server listens at its `http` address; the status of a cluster names servers that are down, above a table
+/// without their errors, and its exit code says so.
+#[test]
+fn status_says_which_server_is_down() {
+    let two = Two::new();
+    let server = two.start(0, &[]);
+    for address in [two.http[0].clone(), format!("http://{}/", two.http[0])] {
+        let done = two.place.run(&["cluster", "status", &address]);
+        let lines: Vec<&str> = done.out.lines().collect();
+        assert_eq!((done.code, done.err.as_str()), (1, ""), "{done:?}");
+        assert!(lines[0].starts_with("Server b does not answer, so"), "{done:?}");
+        assert!(lines[0].contains("vervet serve --cluster DIR"), "{done:?}");
+        let last = lines.last().unwrap();
+        assert!(last.starts_with("server b (127.0.0.1:") && last.contains("cannot be reached"), "{done:?}");
+        let row = lines.iter().find(|line| line.starts_with("b ")).unwrap();
+        assert!(row.contains(" no ") && row.len() < 90, "{done:?}");
+    }
+    let done = two.place.run(&["cluster", "status", &two.http[0], "--json"]);
+    assert!(done.code == 1 && done.out.starts_with('{') && done.out.contains("\"answering\":1"), "{done:?}");
+    let done = two.place.run(&["health", &two.http[0]]);
+    assert!(
+        done.code == 0 && done.out == "ok\n" && done.err.starts_with("note: not ready: server b"),
+        "{done:?}"
+    );
+    two.place.fails(&["health", &two.http[0], "--ready"], 1, &["503", "server b cannot be reached"]);
+    let other = two.start(1, &[]);
+    let out = two.place.ok(&["cluster", "status", &two.http[1]]);
+    assert!(out.starts_with("All 2 servers answer: ") && out.contains("failures"), "{out}");
+    drop((server, other));
+    let done = two.place.run(&["cluster", "status", &two.http[0]]);
+    assert!(done.code == 1 && done.err.contains("hint: is the server running"), "{done:?}");
+}
+
+/// A server with users needs credentials for its status.
+#[test]
+fn status_logs_in() {
+    let two = Two::new();
+    let hash = two.place.run_with_input(&["password"], "secret");
+    let one = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed";
+    two.place.file(
+        "server.toml",
+        &format!(
+            "[[users]]\nname = 'ann'\npassword = '{}'\ntoken_sha256 = '{one}'\nrole = 'read'\n",
+            hash.out.trim()
+        ),
+    );
+    let _servers = [0, 1].map(|server| two.start(server, &["--config", "server.toml"]));
+    let done = two.place.run(&["cluster", "status", &two.http[0]]);
+    assert!(done.code == 1 && done.err.contains("--token-file FILE"), "{done:?}");
+    let by_user = ["cluster", "status", &two.http[0], "--user", "ann"];
+    assert_eq!(two.place.run_with_input(&by_user, "secret\n").code, 0);
+    assert_eq!(two.place.run_with_input(&by_user, "wrong\n").code, 1);
+    two.place.file("token", "one\n");
+    two.place.ok(&["cluster", "status", &two.http[0], "--token-file", "token"]);
+}
+
+/// Commands for databases say what a directory of a cluster is, and what to type instead.
+#[test]
+fn directories_of_a_cluster_are_no_databases() {
+    let two = Two::new();
+    let place = &two.place;
+    let serve = "vervet serve --cluster cluster/a";
+    place.fails(&["serve", "cluster/a"], 1, &["is the directory of server a of cluster vervet", serve]);
+    place.fails(&["serve", "cluster"], 1, &["has the directories of the servers", serve, "each other one"]);
+    place.fails(&["query", "cluster/a/data", "ASK {}"], 1, &["has the data of server a", serve, "curl"]);
+    place.fails(&["info", "cluster/b"], 1, &["vervet serve --cluster cluster/b", "vervet cluster status"]);
+    place.fails(&["check", "cluster"], 1, &["vervet check cluster/a; vervet check cluster/b"]);
+    place.fails(&["update", "cluster/a", "CLEAR ALL"], 1, &["a cluster is only read", "vervet cluster init"]);
+    place.ok(&["check", "cluster/a"]);
+}
