@@ -15,6 +15,7 @@ pub mod lubm;
 mod manifest;
 pub mod namespaces;
 pub mod random;
+mod random_computed;
 mod random_equalities;
 pub mod random_flow;
 mod random_graphs;

@@ -3,13 +3,15 @@
 //!
 //! # Shape
 //! A graph has more vertices than those of `random.rs`, so that each partition has some, and serves several
-//! queries: those of `random.rs`, and patterns with cycles, whose intersections read lists of several
-//! servers.
+//! queries: those of `random.rs`; patterns with cycles, whose intersections read lists of several servers;
+//! and values that steps compute, which move with their rows, with sub-queries and groups of them
+//! (`random_computed.rs`).
 //! Every step that can runs at all servers; in a third configuration, light queries read in place.
 
 use crate::cluster::directories;
 use crate::random;
 use crate::random::Verdict;
+use crate::random_computed;
 use crate::random_outcome::Outcome;
 use crate::random_path;
 use crate::random_terms::{LITERALS, Random};
@@ -124,8 +126,10 @@ fn query(seed: u64) -> (String, bool) {
     let mut random = Random::new(seed ^ 0xF10E);
     if seed.is_multiple_of(2) {
         let inner = cycle(&mut random);
-        if seed % 8 == 2 {
-            return (first_rows(&mut random, &inner), false);
+        match seed % 8 {
+            2 => return (first_rows(&mut random, &inner), false),
+            6 => return (random_computed::query(&mut random, PREDICATES), false),
+            _ => {}
         }
         return random::query_of(&mut random, &inner);
     }
