@@ -1,5 +1,5 @@
-//! Random queries whose steps compute values that later steps need, with sub-queries that are joined, and groups
-//! of computed values. The results do not depend on the order of rows.
+//! Random queries whose steps compute values that later steps need, with sub-queries that are joined, and
+//! groups of computed values. The results do not depend on the order of rows.
 
 use crate::random_terms::Random;
 
