@@ -43,6 +43,9 @@ pub struct InitOptions {
     pub partitions: usize,
     /// The servers; those without partitions get their share.
     pub servers: Vec<ServerEntry>,
+    /// Consecutive numbers of terms in one partition, as a power of two up to 12; `None`: as many as leave
+    /// each partition several such runs.
+    pub run_bits: Option<u32>,
 }
 
 impl InitOptions {
@@ -59,7 +62,7 @@ impl InitOptions {
                 partitions: Vec::new(),
             }
         });
-        Self { name: "vervet".to_owned(), partitions, servers: servers.collect() }
+        Self { name: "vervet".to_owned(), partitions, servers: servers.collect(), run_bits: None }
     }
 }
 
@@ -83,6 +86,12 @@ pub fn init(
 ) -> Result<Vec<PathBuf>> {
     let partitioning = Partitioning::new(options.partitions)
         .ok_or_else(|| Error::new(ErrorKind::Input, "the number of partitions must be a power of two"))?;
+    let partitioning = match options.run_bits {
+        Some(run_bits) => partitioning.with_runs(run_bits),
+        None => Some(partitioning.for_vertices(database.snapshot().statement_count() / 4)),
+    };
+    let partitioning = partitioning
+        .ok_or_else(|| Error::new(ErrorKind::Input, "a run of numbers in one partition has at most 4,096"))?;
     let count = options.servers.len();
     if count == 0 || count > options.partitions {
         let what = format!("{} partitions cannot be given to {count} servers", options.partitions);

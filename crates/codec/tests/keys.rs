@@ -33,11 +33,12 @@ fn check(keys: &BTreeSet<u64>, random: &mut Random, context: &str) {
     }
     let bits = 1 + random.below(8) as u32;
     let residue = random.below(1 << bits);
+    let run = random.below(5) as u32;
     let ending = |key: &u64| match key >> 60 {
-        1..=3 => key >> bits << bits | residue,
+        1..=3 => (key >> (bits + run) << bits | residue) << run | key & ((1 << run) - 1),
         _ => *key,
     };
-    let stride = Stride::new(bits, residue).expect("few bits");
+    let stride = Stride::new(bits, residue, run).expect("few bits");
     check_strided(&keys.iter().map(ending).collect(), stride, random, &format!("{context}, {stride:?}"));
 }
 

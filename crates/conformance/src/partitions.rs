@@ -1,7 +1,7 @@
 //! The number of partitions of the databases of cases.
 //!
-//! Each case runs on one number, 1, 4 or 16, picked by its seed or name, or on the one that the program was
-//! told to use. Answers must not depend on it.
+//! Each case runs on one number, 1, 4 or 16, picked by its seed or name with a length of runs, or on the one
+//! that the program was told to use. Answers must not depend on it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
@@ -27,7 +27,8 @@ pub(crate) fn of_case(case: impl Hash) -> Partitioning {
     let mut hasher = DefaultHasher::new();
     case.hash(&mut hasher);
     let count = [1, 1, 4, 16][usize::try_from(hasher.finish() % 4).unwrap_or(0)];
-    Partitioning::new(count).unwrap_or_default()
+    let runs = u32::try_from(hasher.finish() >> 8 & 3).unwrap_or(0);
+    Partitioning::new(count).and_then(|count| count.with_runs(runs)).unwrap_or_default()
 }
 
 /// An empty database in memory for a case with this seed or name.

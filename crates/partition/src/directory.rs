@@ -23,8 +23,9 @@ use xxhash_rust::xxh3::xxh3_64;
 const CATALOG: &str = "catalog.vvc";
 const CATALOG_NEW: &str = "catalog.tmp";
 const MAGIC: &[u8; 8] = b"VERVETCT";
-/// Version of the catalog.
-const VERSION: u64 = 1;
+/// Version of the catalog. Version 1, which has no length of runs, is read: they are single numbers.
+const VERSION: u64 = 2;
+const VERSION_WITHOUT_RUNS: u64 = 1;
 
 /// A directory with the files of partitions. See the header of this file.
 #[derive(Debug)]
@@ -169,7 +170,8 @@ impl PartitionDirectory {
 
     fn publish(&self) -> Result<()> {
         let mut bytes = MAGIC.to_vec();
-        for number in [VERSION, self.files.build, self.partitioning.count() as u64] {
+        let Self { partitioning, files, .. } = self;
+        for number in [VERSION, files.build, partitioning.count() as u64, partitioning.run_bits().into()] {
             write_u64(number, &mut bytes);
         }
         for record in std::iter::once(&self.files.dictionary).chain(&self.files.segments) {
@@ -198,12 +200,16 @@ impl PartitionDirectory {
         }
         let content = content.strip_prefix(MAGIC).ok_or(Damaged("it does not begin with VERVETCT"))?;
         let mut reader = Reader::new(content);
-        if reader.u64()? != VERSION {
+        let version = reader.u64()?;
+        if version != VERSION && version != VERSION_WITHOUT_RUNS {
             return Err(Damaged("it has an unknown version"));
         }
         let build = reader.u64()?;
         let count = usize::try_from(reader.u64()?).ok().and_then(Partitioning::new);
         let partitioning = count.ok_or(Damaged("its number of partitions is not a power of two"))?;
+        let run_bits = if version == VERSION { u32::try_from(reader.u64()?).ok() } else { Some(0) };
+        let partitioning = run_bits.and_then(|run_bits| partitioning.with_runs(run_bits));
+        let partitioning = partitioning.ok_or(Damaged("its runs are too long"))?;
         let mut record = |part| {
             let name = PartFiles::name(part);
             Ok(FileRecord { name, length: reader.u64()?, checksum: reader.u64()? })

@@ -118,7 +118,10 @@ fn partitions_are_the_whole_graph() {
         let mut random = Random(seed.wrapping_add(round).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let shape = GraphParameters::random(&mut random);
         let graph = Graph::random(shape, &mut random);
-        let partitioning = Partitioning::new(2 << random.below(6)).expect("a power of two");
+        let runs = u32::try_from(random.below(4)).expect("small");
+        let partitioning = Partitioning::new(2 << random.below(6))
+            .and_then(|one| one.with_runs(runs))
+            .expect("a power of two");
         let context = format!("seed {seed}, round {round}, {shape:?}, {partitioning:?}");
         let environment = Environment::simulated(seed);
         let whole = graph.build(options(&environment), &Target::Memory);
@@ -155,7 +158,8 @@ fn large_predicates_are_split_or_keyed() {
     let whole = graph.build(options(&environment), &Target::Memory);
     for count in [2, 16, 256] {
         let context = format!("seed {seed}, {count} partitions");
-        let partitioning = Partitioning::new(count).expect("a power of two");
+        let partitioning =
+            Partitioning::new(count).expect("a power of two").for_vertices(graph.vertices.len() as u64);
         let builder = graph.builder(options(&environment)).expect("a good graph");
         let stores = builder.finish_parts(graph.dictionary.clone(), partitioning).expect("a good graph");
         let split = stores.split.len();
@@ -228,7 +232,9 @@ fn served(
     count: usize,
     servers: usize,
 ) -> Vec<(Arc<PartitionedBase>, Vec<Arc<Twin>>)> {
-    let partitioning = Partitioning::new(count).expect("a power of two");
+    // Each number of servers has another length of runs.
+    let runs = u32::try_from(servers % 3).expect("small");
+    let partitioning = Partitioning::new(count).and_then(|one| one.with_runs(runs)).expect("a power of two");
     let path = Path::new("/cluster");
     let builder = graph.builder(options(environment)).expect("a good graph");
     PartitionDirectory::write(builder, graph.dictionary.clone(), partitioning, environment, path)
@@ -450,8 +456,9 @@ fn keys_of_partitions_elsewhere_are_refused() {
     let [answering, _] = directory.bases(&[0, 2], &[(refusing(), vec![1, 3])]).expect("all partitions");
     let segment = answering.segment(graph.predicates[0], Direction::Out).expect("whole").expect("entries");
     let mut degrees = Vec::new();
-    let own = segment.degrees(&[Id::vertex(2)], EntryFilter::ALL, &mut degrees);
+    // Runs of four numbers.
+    let own = segment.degrees(&[Id::vertex(8)], EntryFilter::ALL, &mut degrees);
     own.expect("an own partition");
-    let error = segment.degrees(&[Id::vertex(2), Id::vertex(3)], EntryFilter::ALL, &mut degrees);
+    let error = segment.degrees(&[Id::vertex(8), Id::vertex(4)], EntryFilter::ALL, &mut degrees);
     assert_eq!(error.map_err(|error| error.kind()), Err(vervet_model::ErrorKind::Unavailable));
 }

@@ -52,7 +52,8 @@ pub(crate) fn cut<E: Entries + ?Sized, T>(
 
 /// The stride of the keys that a partition owns.
 pub(crate) fn stride(partitioning: Partitioning, part: usize) -> Stride {
-    let stride = Stride::new(partitioning.count().trailing_zeros(), part as u64);
+    let bits = partitioning.count().trailing_zeros();
+    let stride = Stride::new(bits, part as u64, partitioning.run_bits());
     debug_assert!(stride.is_some(), "partitions are at most the slots");
     stride.unwrap_or_default()
 }

@@ -13,7 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = arguments.next().ok_or("usage: partitions FILE [QUERY-FILE…]")?;
     let queries: Vec<String> = arguments.map(std::fs::read_to_string).collect::<Result<_, _>>()?;
     for count in [1, 4, 16, 64] {
-        let partitioning = Partitioning::new(count).ok_or("a power of two")?;
+        let partitioning =
+            Partitioning::new(count).and_then(|one| one.with_runs(12)).ok_or("a power of two")?;
         let database =
             Database::in_memory_with(DatabaseOptions { partitioning, ..DatabaseOptions::default() });
         let started = Instant::now();
