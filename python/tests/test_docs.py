@@ -12,7 +12,7 @@ import vervet
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 PYTHON = pathlib.Path(__file__).resolve().parent.parent
-NEEDED = {"rdflib": "rdflib", "llama_index": "llama_index.core"}
+NEEDED = {"rdflib": "rdflib", "llama_index": "llama_index.core", "langchain": "langchain_community"}
 """Modules with the packages that they need."""
 PAGES = [PYTHON / "README.md", PYTHON.parent / "docs/guides/python.md", PYTHON.parent / "docs/guides/from-python.md"]
 
