@@ -12,13 +12,15 @@ import vervet
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 PYTHON = pathlib.Path(__file__).resolve().parent.parent
+NEEDED = {"rdflib": "rdflib", "llama_index": "llama_index.core", "langchain": "langchain_community"}
+"""Modules with the packages that they need."""
 PAGES = [PYTHON / "README.md", PYTHON.parent / "docs/guides/python.md", PYTHON.parent / "docs/guides/from-python.md"]
 
 
-@pytest.mark.parametrize("name", ["__init__", "database", "result", "elements", "networkx", "rdflib"])
+@pytest.mark.parametrize("name", ["__init__", "database", "result", "elements", "networkx", *NEEDED])
 def test_docstrings(name):
-    if name == "rdflib":
-        pytest.importorskip("rdflib", reason="rdflib is not installed")
+    if name in NEEDED:
+        pytest.importorskip(NEEDED[name], reason=f"{NEEDED[name]} is not installed")
     module = vervet if name == "__init__" else importlib.import_module(f"vervet.{name}")
     failed, tried = doctest.testmod(module, extraglobs={"vervet": vervet}, optionflags=FLAGS)
     assert failed == 0 and tried > 0

@@ -74,12 +74,14 @@ __all__ = [
 
 
 if TYPE_CHECKING:
+    from . import langchain as langchain
+    from . import llama_index as llama_index
     from . import networkx as networkx
     from . import rdflib as rdflib
 else:
 
     def __getattr__(name):
-        """``vervet.rdflib`` and ``vervet.networkx`` without an import of their own: they need other packages."""
-        if name in ("rdflib", "networkx"):
+        """``vervet.rdflib`` and so on without an import of their own: they need other packages."""
+        if name in ("rdflib", "networkx", "llama_index", "langchain"):
             return importlib.import_module(f"vervet.{name}")
         raise AttributeError(f"module 'vervet' has no attribute {name!r}")

@@ -14,6 +14,7 @@ from typing import Any, Literal as OneOf, Protocol, TypeVar, runtime_checkable
 from . import _vervet
 from .elements import Edge, Vertex
 from .errors import ConflictError, InputError
+from .files import local_path, source_path
 from .networkx import Graph
 from .progress import LoadProgress, display as _display
 from .result import GremlinResult, Result
@@ -90,7 +91,8 @@ def open(
     ...     db.query("ASK {}")
     True
     """
-    core = _vervet.Database(path, create, read_only, durability)
+    directory = None if path is None else local_path(path, "a database", "open a local directory")
+    core = _vervet.Database(directory, create, read_only, durability)
     return Database(core, _vervet.Options(timeout, memory_limit, threads))
 
 
@@ -178,6 +180,9 @@ class Database:
         mean what those of a Parquet file mean; a table with the columns ``subject``, ``predicate``,
         ``object``, and perhaps ``graph``, ``datatype`` and ``language``, has statements.
 
+        Batches of a stream are read one after the other, and held as one uncompressed Parquet file in memory
+        (statements: as N-Quads) until the load begins.
+
         :param sources: tables, and paths of files or folders. The extension has the format: ``.ttl``,
             ``.nt``, ``.csv``, ``.parquet``, ``.graphml``, ``.graphson`` and more, also with ``.gz`` or
             ``.zst``.
@@ -199,7 +204,7 @@ class Database:
             called with a `LoadProgress` from time to time.
         """
         files = [
-            (name, source) if isinstance(source, SupportsArrow) else os.fspath(source) for source in sources
+            (name, source) if isinstance(source, SupportsArrow) else source_path(source) for source in sources
         ]
         mapping = _mapping(vertices, edges, source, target, id_column, row_ids)
         options = {
@@ -369,7 +374,7 @@ class Database:
     def backup(self, path: str | os.PathLike[str]) -> int:
         """Copies the database into a new directory while others read and write; returns the number of
         statements."""
-        return self._core.backup(path)
+        return self._core.backup(local_path(path, "a backup", "copy a local one there"))
 
     def cancel(self) -> int:
         """Cancels all calls under way in other threads, which raise `CancelledError`; returns their number."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ._vervet import IRI, BlankNode, Literal, Rows
+from .files import WRITE_HINT, local_path
 from .picture import Picture
 
 if TYPE_CHECKING:
@@ -172,8 +173,12 @@ class Result:
 
     def write_parquet(self, path: str | os.PathLike[str]) -> int:
         """Writes the rows into a Parquet file, with the types of `__arrow_c_stream__` and compressed by zstd;
-        returns their number. The file appears when it is complete."""
-        return self._rows.write_parquet(path)
+        returns their number. The file appears when it is complete.
+
+        It is a local file. A stream goes elsewhere by pyarrow: ``pyarrow.parquet.ParquetWriter(path, schema,
+        filesystem=…)``.
+        """
+        return self._rows.write_parquet(local_path(path, "a Parquet file of a result", WRITE_HINT))
 
 
 class GremlinResult(Result):
