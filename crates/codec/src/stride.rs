@@ -1,9 +1,9 @@
 //! Keys of which some low bits are all equal, such as those of one partition: stored without these bits.
 //!
 //! # Shape
-//! Numbers with the tags of [`STRIDED_TAGS`] (vertices, edges and literals of the dictionary) lose `bits` bits
-//! above the `run_bits` lowest ones, which are `residue` in all of them; other keys stay as they are. The
-//! order of keys stays the same.
+//! Numbers with the tags of [`STRIDED_TAGS`] (vertices, edges and literals of the dictionary) lose `bits`
+//! bits above the `run_bits` lowest ones, which are `residue` in all of them; other keys stay as they are.
+//! The order of keys stays the same.
 //! # Cost
 //! A shift and a comparison for each key. Without it the bitmaps of 2^bits partitions would be as large
 //! together as 2^bits bitmaps of all keys.

@@ -2,8 +2,9 @@
 //!
 //! # Shape
 //! Every id has a slot, a number below [`SLOTS`]: bits of the number of a vertex, edge or literal of the
-//! dictionary, and a hash of a value inside an id. Of `2^bits` partitions, the low `bits` of the slot name the
-//! one that owns the id. So twice as many partitions cut each one in two, and no id moves between the others.
+//! dictionary, and a hash of a value inside an id. Of `2^bits` partitions, the low `bits` of the slot name
+//! the one that owns the id. So twice as many partitions cut each one in two, and no id moves between the
+//! others.
 //!
 //! The slot of a number begins above its `run_bits` lowest bits: `2^run_bits` consecutive numbers are in one
 //! partition. Terms are numbered as they occur, so what a file says together mostly stays together: fewer
@@ -86,7 +87,8 @@ impl Partitioning {
     }
 }
 
-/// The slot of an id, of numbers in runs of `2^run_bits`. A part of the format of databases: it never changes.
+/// The slot of an id, of numbers in runs of `2^run_bits`. A part of the format of databases: it never
+/// changes.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "below the number of slots")]
 const fn slot(id: Id, run_bits: u32) -> usize {
