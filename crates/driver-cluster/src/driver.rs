@@ -24,7 +24,7 @@ use vervet_kernel::plan::{Pipeline, Plan, PlanStep, Profile, Sent, Step, StepPro
 use vervet_kernel::{
     Batch, Control, Flow, Gate, JoinTable, Results, Run, Shared, ends_early, needs_one_thread,
 };
-use vervet_model::{Error, Id, Result, Tag};
+use vervet_model::{Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::Snapshot;
 
 /// Maximum buffered rows of the head, plus one batch.
@@ -435,11 +435,16 @@ impl Execution<'_> {
                 return Ok(None);
             }
             let before = all.len();
-            terms.leave(table.rows().clone(), &mut |rows| {
+            let left = terms.leave(table.rows().clone(), &mut |rows| {
                 rows.write(&mut bytes);
                 all.push(rows);
                 Ok(())
-            })?;
+            });
+            match left {
+                // Texts that cannot move: the join stays here, where they are.
+                Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(None),
+                left => left?,
+            }
             if bytes.len() > TABLES_BYTES_MAX || all.len() > before + 1 {
                 return Ok(None);
             }

@@ -101,7 +101,10 @@ impl<'w, 'a> Output<'w, 'a> {
     }
 
     /// The outcome, with the rows that were kept.
-    pub(crate) fn finish(mut self) -> Result<Outcome> {
+    ///
+    /// # Errors
+    /// As [`Output::add`].
+    pub(crate) fn finish(&mut self) -> Result<Outcome> {
         let (rows, terms) = (self.take(), self.terms);
         let mut last: Option<MovedRows> = None;
         terms.leave(rows, &mut |rows| match last.replace(rows) {
@@ -109,6 +112,6 @@ impl<'w, 'a> Output<'w, 'a> {
             None => Ok(()),
         })?;
         self.outcome.rows = last.unwrap_or_default();
-        Ok(self.outcome)
+        Ok(std::mem::take(&mut self.outcome))
     }
 }

@@ -118,11 +118,11 @@ fn run_under(
     }
     let mut at_work = AtWork::new(servers, &run, (job, task), Output::new(job, deliver, &run));
     let rows = terms.arrive(task.rows, control)?;
-    match run_legs(&mut legs, task, &rows, &mut at_work) {
+    let ended = run_legs(&mut legs, task, &rows, &mut at_work);
+    let mut outcome = match ended.and_then(|()| at_work.output.finish()) {
         Err(_) if !at_work.output.is_needed => return Ok(Answered::NotNeeded),
         ended => ended?,
-    }
-    let mut outcome = at_work.output.finish()?;
+    };
     if job.profile {
         let mut figures = vec![StepProfile::default(); plan.pipeline.number_steps()];
         legs.iter().for_each(|leg| leg.add_figures(&mut figures));
