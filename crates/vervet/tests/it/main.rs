@@ -8,6 +8,7 @@ mod concurrent;
 mod construct;
 mod counts;
 mod directory;
+mod distinct_cycles;
 mod edit;
 mod edit_model;
 mod equalities;
