@@ -96,8 +96,8 @@ fn grouped_after(step: &Step, first: bool, before: Option<Variable>) -> Option<V
         {
             *neighbour
         }
-        // These steps output consecutive rows for each input row and preserve the input order. An intersection
-        // does not: it may sort the rows of a batch, so that those with equal keys are adjacent.
+        // These steps output consecutive rows for each input row and preserve the input order. An
+        // intersection does not: it may sort the rows of a batch, so that those with equal keys are adjacent.
         Step::Scan { .. }
         | Step::Seek { .. }
         | Step::Expand { .. }
