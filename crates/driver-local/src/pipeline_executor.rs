@@ -133,9 +133,12 @@ impl<'a> PipelineExecutor<'a> {
                 let mut tail = TailConsumer { push: tail, receiver, abort: self.abort, is_done: false };
                 let flow = self.run_coordinator(&morsels, scope, &mut tail);
                 *lock(&open_sender) = None;
-                match flow {
-                    Ok(()) => tail.take_rest(self.run.control()),
-                    Err(error) => self.abort.fail(error),
+                let flow = flow.and_then(|()| {
+                    tail.take_rest(self.run.control());
+                    self.take_returned(&morsels, &mut tail)
+                });
+                if let Err(error) = flow {
+                    self.abort.fail(error);
                 }
                 Ok(if tail.is_done { Flow::Done } else { Flow::More })
             })
@@ -158,14 +161,22 @@ impl<'a> PipelineExecutor<'a> {
                 scope.call(self.threads.len() - 1);
                 self.wait_for_helpers();
             }
-            let taken = copy.worker.take(morsels, &copy.run, &mut |batch| {
-                tail.push(batch)?;
-                tail.take_waiting()
-            })?;
-            if taken.is_none() || tail.take_waiting()? == Flow::Done {
+            if !take(&mut copy, morsels, tail)? {
                 break;
             }
         }
+        lock(&self.idle).push(copy);
+        Ok(())
+    }
+
+    /// Takes what helpers have returned after this thread had seen that no morsel is left: one that gives way
+    /// to another query takes none of it. All helpers have left.
+    fn take_returned(&self, morsels: &Morsels<'_>, tail: &mut TailConsumer<'_>) -> Result<()> {
+        if self.abort.is_set() {
+            return Ok(());
+        }
+        let Some(mut copy) = self.copy()? else { return Err(no_copy()) };
+        while take(&mut copy, morsels, tail)? {}
         lock(&self.idle).push(copy);
         Ok(())
     }
@@ -263,6 +274,16 @@ impl<'a> PipelineExecutor<'a> {
             copy.worker.add_figures(figures);
         }
     }
+}
+
+/// Takes a morsel on the calling thread, and what helpers have sent; `false`: no morsel is left, or no more
+/// rows are needed.
+fn take(copy: &mut PipelineCopy<'_>, morsels: &Morsels<'_>, tail: &mut TailConsumer<'_>) -> Result<bool> {
+    let taken = copy.worker.take(morsels, &copy.run, &mut |batch| {
+        tail.push(batch)?;
+        tail.take_waiting()
+    })?;
+    Ok(taken.is_some() && tail.take_waiting()? == Flow::More)
 }
 
 /// The tail of the pipeline on the calling thread, and the channel that feeds it.

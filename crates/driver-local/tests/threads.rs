@@ -368,6 +368,50 @@ fn queries_that_share_helpers_all_end() {
     assert_eq!(total.into_inner(), 60 * ENTRIES * DEGREE);
 }
 
+/// Entries of the hub of the next test: several claims, of which each is returned once.
+const HUB_DEGREE: u64 = 2_100;
+
+/// A helper that expands the last claim returns the rest of it when the calling thread has seen that no claim is
+/// left; if it then gives way to another query, the calling thread takes that rest.
+#[test]
+fn helpers_that_give_way_lose_no_rows() {
+    let mut graph = MemorySnapshot::default();
+    let mut vertex = |name: String| graph.intern(&NamedNode::new_unchecked(name).into());
+    let (predicate, hub) = (vertex("urn:p".to_owned()), vertex("urn:hub".to_owned()));
+    let others: Vec<Id> = (0..HUB_DEGREE).map(|number| vertex(format!("urn:v{number}"))).collect();
+    for object in others {
+        for [subject, object] in [[hub, object], [object, hub]] {
+            graph.add(Statement { subject, predicate, object, graph: Id::UNBOUND, edge: Id::UNBOUND });
+        }
+    }
+    let graph = graph.finish();
+    let probe = Probe::new(&graph, predicate);
+    // Longer than the time slice of a helper, so that each gives way after each of its claims.
+    probe.slow_down(11_000);
+    let access = access(predicate);
+    let to = |key, neighbour| Step::Expand {
+        key: Operand::Variable(key),
+        access: access.clone(),
+        neighbour: Some(neighbour),
+        edge: None,
+    };
+    let steps = vec![Step::Values { variables: vec![A], rows: vec![vec![hub]].into() }, to(A, B), to(B, C)];
+    let driver = LocalDriver::default();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..6 {
+                    let mut found = 0;
+                    let plan = plan(steps.clone());
+                    run(&driver, 2, &plan, &probe, &Control::default(), &mut rows(&mut found))
+                        .expect("it runs");
+                    assert_eq!(found, HUB_DEGREE);
+                }
+            });
+        }
+    });
+}
+
 #[test]
 fn the_right_side_of_a_join_is_cut_too() {
     let (graph, predicate) = graph();

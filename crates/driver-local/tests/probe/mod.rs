@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread::ThreadId;
+use std::time::{Duration, Instant};
 use vervet_model::{Direction, Id, Meter, Result, TermParts, TextSearch};
 use vervet_snapshot::{
     ClassId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
@@ -28,14 +29,21 @@ struct ProbeSegment<'a> {
     rows: AtomicU64,
     /// Number of calls that listed or expanded keys.
     reads: AtomicU64,
+    /// Microseconds that an expansion takes at least, as one of another server does.
+    slowness: AtomicU64,
 }
 
 impl<'a> Probe<'a> {
     pub(crate) fn new(graph: &'a MemorySnapshot, predicate: Id) -> Self {
         let inner = graph.segment(predicate, Direction::Out).expect("a sound graph").expect("it has edges");
         let (threads, only) = (Mutex::default(), Mutex::default());
-        let (rows, reads) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { graph, segment: ProbeSegment { predicate, inner, threads, only, rows, reads } }
+        let (rows, reads, slowness) = Default::default();
+        Self { graph, segment: ProbeSegment { predicate, inner, threads, only, rows, reads, slowness } }
+    }
+
+    /// From now on an expansion takes so many microseconds at least.
+    pub(crate) fn slow_down(&self, microseconds: u64) {
+        self.segment.slowness.store(microseconds, Relaxed);
     }
 
     /// Number of threads that have expanded keys.
@@ -84,7 +92,11 @@ impl Segment for ProbeSegment<'_> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).insert(format!("{:?}", current.id()));
         let only = *self.only.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(only.is_none_or(|only| only == current.id()), "the probe panics");
-        let before = cursor.row;
+        let (before, begun) = (cursor.row, Instant::now());
+        let slowness = Duration::from_micros(self.slowness.load(Relaxed));
+        while begun.elapsed() < slowness {
+            std::thread::yield_now();
+        }
         self.inner.expand(keys, filter, cursor, out)?;
         self.rows.fetch_add((cursor.row - before) as u64, Relaxed);
         self.reads.fetch_add(1, Relaxed);
@@ -96,7 +108,14 @@ impl Segment for ProbeSegment<'_> {
     }
 
     fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
-        self.inner.split(key, parts, entries_min, out)
+        let mut neighbours = Vec::new();
+        self.inner.neighbours(key, EntryFilter::ALL, &mut neighbours)?;
+        let ranges = parts.min(neighbours.len() / entries_min.max(1));
+        if ranges > 1 {
+            let step = neighbours.len().div_ceil(ranges);
+            out.extend(neighbours.into_iter().skip(step).step_by(step));
+        }
+        Ok(())
     }
 
     fn degrees(&self, keys: &[Id], filter: EntryFilter, out: &mut Vec<u64>) -> Result<()> {
