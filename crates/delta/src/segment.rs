@@ -3,7 +3,8 @@
 use crate::{Overlay, check, degrees, expand, keys, neighbours};
 use vervet_model::{Id, Result};
 use vervet_snapshot::{
-    Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, SegmentStatistics,
+    ContentId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
+    SegmentStatistics,
 };
 
 impl Segment for Overlay {
@@ -45,6 +46,11 @@ impl Segment for Overlay {
 
     fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()> {
         neighbours::neighbours(self, key, filter, out)
+    }
+
+    fn content_id(&self) -> Option<ContentId> {
+        // Each change makes another overlay, which has no identity yet.
+        None
     }
 
     fn is_remote(&self, keys: Option<&[Id]>) -> bool {

@@ -17,8 +17,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{
-    Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, SegmentStatistics,
-    keys_up_to, successor,
+    ContentId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
+    SegmentStatistics, keys_up_to, successor,
 };
 
 /// Entries of a key that are read at a time from another server.
@@ -37,6 +37,7 @@ pub(crate) struct KeyedSegment {
     pub(crate) parts: Vec<Option<PartSegment>>,
     pub(crate) statistics: SegmentStatistics,
     pub(crate) order: Option<Id>,
+    pub(crate) content: ContentId,
 }
 
 /// The keys of one part among those of a call.
@@ -262,6 +263,10 @@ impl Segment for KeyedSegment {
             Some(part) => part_neighbours(part, key, filter, out),
             None => Ok(()),
         }
+    }
+
+    fn content_id(&self) -> Option<ContentId> {
+        (!self.is_remote(None)).then_some(self.content)
     }
 
     fn is_remote(&self, keys: Option<&[Id]>) -> bool {

@@ -16,6 +16,7 @@ const LAYERS: &[&str] = &[
     "vervet-model",
     "vervet-env",
     "vervet-codec",
+    "vervet-device",
     "vervet-log",
     "vervet-peer",
     "vervet-snapshot",
