@@ -34,6 +34,7 @@ const LAYERS: &[&str] = &[
     "vervet-planner",
     "vervet-driver-local",
     "vervet-driver-cluster",
+    "vervet-driver-gpu",
     "vervet-sparql",
     "vervet-gremlin",
     "vervet-tinkerpop",
