@@ -49,8 +49,9 @@ impl Segment for Overlay {
     }
 
     fn content_id(&self) -> Option<ContentId> {
-        // Each change makes another overlay, which has no identity yet.
-        None
+        // A lower segment without identity must not be copied, nor what is made of it.
+        let is_copyable = self.lower.as_ref().is_none_or(|lower| lower.content_id().is_some());
+        is_copyable.then(|| *self.content.get_or_init(ContentId::new))
     }
 
     fn is_remote(&self, keys: Option<&[Id]>) -> bool {

@@ -40,7 +40,7 @@ VERVET_KERNEL(vervet_locate, LocateParameters) {
     u64 first = tile * TILE + (u64)thread_number * ITEMS;
     u32 degrees[ITEMS];
     u64 sum = 0;
-UNROLL
+    UNROLL
     for (int i = 0; i < ITEMS; i++) {
       u64 row = first + i;
       degrees[i] = 0;
@@ -63,7 +63,7 @@ UNROLL
     u64 total;
     u64 own = block_scan(sum, &total, shared);
     u64 end = look_back(p.states, tile, total, &before) + own;
-UNROLL
+    UNROLL
     for (int i = 0; i < ITEMS; i++) {
       end += degrees[i];
       if (!p.factors && first + i < p.rows) p.ends[first + i] = end;

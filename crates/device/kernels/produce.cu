@@ -85,10 +85,9 @@ VERVET_KERNEL(vervet_produce, ProduceParameters) {
     block_barrier();
     // Thread `t` has the candidates t, t + VERVET_BLOCK, ...: neighbouring threads read neighbouring entries.
     u64 row[ITEMS], value[ITEMS], least = ~0ull, greatest = 0;
-    u32 kept = 0, passes[TESTS_MAX];
-UNROLL
-    for (int t = 0; t < TESTS_MAX; t++) passes[t] = 0;
-UNROLL
+    // `passes`: the candidates of this thread that passed each test, 8 bits for each.
+    u32 kept = 0, passes = 0;
+    UNROLL
     for (int i = 0; i < ITEMS; i++) {
       u64 candidate = base + thread_number + (u64)i * VERVET_BLOCK;
       row[i] = 0;
@@ -118,13 +117,10 @@ UNROLL
         for (u32 leg = 0; leg < p.legs && pass; leg++) {
           if (leg != own_leg) pass = is_member(p.leg[leg].windows, value_of(p.leg[leg].key, r, v), v);
         }
-UNROLL
-        for (int t = 0; t < TESTS_MAX; t++) {
-          if (pass && (u64)t < p.tests) {
-            const Test& test = p.test[t];
-            pass = is_member(test.windows, value_of(test.key, r, v), value_of(test.neighbour, r, v));
-            passes[t] += pass;
-          }
+        for (u32 t = 0; t < p.tests && pass; t++) {
+          const Test& test = p.test[t];
+          pass = is_member(test.windows, value_of(test.key, r, v), value_of(test.neighbour, r, v));
+          passes += (u32)pass << (8 * t);
         }
         row[i] = r;
         value[i] = v;
@@ -139,14 +135,14 @@ UNROLL
       atomic_min(&extremes[0], least);
       atomic_max(&extremes[1], greatest);
     }
-UNROLL
-    for (int t = 0; t < TESTS_MAX; t++) {
-      if (passes[t]) atomic_add(&passed[t], passes[t]);
+    for (u32 t = 0; t < p.tests; t++) {
+      u32 count = passes >> (8 * t) & 0xff;
+      if (count) atomic_add(&passed[t], count);
     }
     u64 total;
     u32 own = block_scan(count_bits(kept), &total, shared);
     u64 at = look_back(p.states, tile, total, &before) + own;
-UNROLL
+    UNROLL
     for (int i = 0; i < ITEMS; i++) {
       if (kept >> i & 1) {
         if (p.counts) {

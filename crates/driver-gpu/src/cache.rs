@@ -32,6 +32,8 @@ struct CutSegment {
 #[derive(Debug, Default)]
 pub(crate) struct WindowCache {
     segments: HashMap<Variant, CutSegment>,
+    /// The resident windows, in no order.
+    residents: Vec<(Variant, usize)>,
     clock: u64,
     /// Changes whenever a resident window moves or leaves.
     pub(crate) generation: u64,
@@ -69,9 +71,40 @@ impl WindowCache {
         Ok(WindowRange { variant: used.variant, windows: start..end.max(start) })
     }
 
-    /// Upper bounds of the sizes of these windows, in words.
-    pub(crate) fn sizes(&self, range: &WindowRange) -> Vec<u64> {
-        self.places(range).iter().map(WindowPlace::words_max).collect()
+    /// Upper bound of the size of these windows, in words.
+    pub(crate) fn words(&self, range: &WindowRange) -> u64 {
+        match self.places(range) {
+            [first, .., last] => last.words_before - first.words_before + last.words_max(),
+            [one] => one.words_max(),
+            [] => 0,
+        }
+    }
+
+    /// Splits a range into groups of at most `budget` words; `None`: a window is larger, or there are more than
+    /// `groups_max`.
+    pub(crate) fn split(
+        &self,
+        range: &WindowRange,
+        budget: u64,
+        groups_max: usize,
+    ) -> Option<Vec<WindowRange>> {
+        let mut groups: Vec<WindowRange> = Vec::new();
+        let mut words = 0;
+        for (at, place) in range.windows.clone().zip(self.places(range)) {
+            let (size, count) = (place.words_max(), groups.len());
+            match groups.last_mut() {
+                Some(group) if words + size <= budget => {
+                    group.windows.end = at + 1;
+                    words += size;
+                }
+                _ if size > budget || count == groups_max => return None,
+                _ => {
+                    groups.push(WindowRange { variant: range.variant, windows: at..at + 1 });
+                    words = size;
+                }
+            }
+        }
+        Some(groups)
     }
 
     fn places(&self, range: &WindowRange) -> &[WindowPlace] {
@@ -120,7 +153,8 @@ impl WindowCache {
         for (used, range) in needed {
             for at in range.windows.clone() {
                 let place = self.places(range).get(at - range.windows.start).copied();
-                let place = place.ok_or_else(missing)?;
+                // Another segment of this launch may have displaced it.
+                let place = place.ok_or(Stop::Windows)?;
                 if place.resident.is_some() {
                     continue;
                 }
@@ -134,8 +168,9 @@ impl WindowCache {
                     return Err(error.into());
                 }
                 self.copied_words += words;
-                let segment = self.segments.get_mut(&range.variant).ok_or_else(missing)?;
+                let segment = self.segments.get_mut(&range.variant).ok_or(Stop::Windows)?;
                 segment.windows[at].resident = Some((start, words));
+                self.residents.push((range.variant, at));
             }
         }
         Ok(())
@@ -147,22 +182,29 @@ impl WindowCache {
             if let Some(start) = arena.windows.take(words) {
                 return Some(start);
             }
-            let windows = self.segments.values_mut().flat_map(|segment| segment.windows.iter_mut());
-            let victims = windows.filter(|window| window.resident.is_some() && !window.is_pinned);
-            let victim = victims.min_by_key(|window| window.last_use)?;
-            let (start, length) = victim.resident.take()?;
-            arena.windows.give(start, length);
-            self.generation += 1;
+            let age = |(at, (variant, window)): (usize, &(Variant, usize))| {
+                let place = self.segments.get(variant)?.windows.get(*window)?;
+                (!place.is_pinned).then_some((place.last_use, at))
+            };
+            let (_, oldest) = self.residents.iter().enumerate().filter_map(age).min()?;
+            self.evict(oldest, arena);
+        }
+    }
+
+    /// Evicts the resident window at this position.
+    fn evict(&mut self, at: usize, arena: &mut Arena) {
+        self.generation += 1;
+        let (variant, window) = self.residents.swap_remove(at);
+        let place = self.segments.get_mut(&variant).and_then(|segment| segment.windows.get_mut(window));
+        if let Some((start, words)) = place.and_then(|place| place.resident.take()) {
+            arena.windows.give(start, words);
         }
     }
 
     /// Evicts all windows.
     fn evict_all(&mut self, arena: &mut Arena) {
-        self.generation += 1;
-        for window in self.segments.values_mut().flat_map(|segment| segment.windows.iter_mut()) {
-            if let Some((start, length)) = window.resident.take() {
-                arena.windows.give(start, length);
-            }
+        while let Some(last) = self.residents.len().checked_sub(1) {
+            self.evict(last, arena);
         }
     }
 
@@ -172,22 +214,19 @@ impl WindowCache {
         while total > 0 && total + count > WINDOWS_MAX {
             let oldest = self.segments.iter().min_by_key(|(_, segment)| segment.last_use);
             let Some(variant) = oldest.map(|(variant, _)| *variant) else { return };
-            for window in self.segments.remove(&variant).into_iter().flat_map(|segment| segment.windows) {
-                total -= 1;
-                if let Some((start, length)) = window.resident {
-                    arena.windows.give(start, length);
-                    self.generation += 1;
-                }
+            while let Some(at) = self.residents.iter().position(|(other, _)| *other == variant) {
+                self.evict(at, arena);
             }
+            total -= self.segments.remove(&variant).map_or(0, |segment| segment.windows.len());
         }
     }
 
     /// Last keys and addresses of resident windows, for a launch.
-    pub(crate) fn directory(&self, range: &WindowRange, arena: &Arena) -> Result<Vec<u64>> {
+    pub(crate) fn directory(&self, range: &WindowRange, arena: &Arena) -> Result<Vec<u64>, Stop> {
         let places = self.places(range);
         let mut words: Vec<u64> = places.iter().map(|place| place.last.bits()).collect();
         for place in places {
-            let (start, _) = place.resident.ok_or_else(missing)?;
+            let (start, _) = place.resident.ok_or(Stop::Windows)?;
             words.push(arena.address(start).0);
         }
         Ok(words)

@@ -22,7 +22,7 @@
 //! 3. Nothing of a query runs on the device after [`Driver::execute`](vervet_driver_local::Driver::execute)
 //!    has returned. Two queries never use the device at the same time.
 //! 4. Only segments with a [`ContentId`](vervet_snapshot::ContentId) are copied: never those whose reads are
-//!    recorded for validation, nor changed ones.
+//!    recorded for validation. A segment that changes gets another id, so its windows are made anew.
 //! # Not here
 //! Semantics of steps: `vervet-kernel`. Copies of the kernels' sources, and devices: `vervet-device`.
 #![forbid(unsafe_code)]

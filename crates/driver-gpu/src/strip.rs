@@ -232,7 +232,7 @@ impl<'a> Strip<'_, 'a> {
             if needed.iter().any(|(_, range)| range.windows.is_empty()) {
                 return Ok(());
             }
-            let words: u64 = merged(&needed).iter().flat_map(|range| self.cache.sizes(range)).sum();
+            let words: u64 = merged(&needed).iter().map(|range| self.cache.words(range)).sum();
             if words <= self.arena.windows.words() {
                 return self.group(at, fused, table, needed);
             }
@@ -313,7 +313,7 @@ impl<'a> Strip<'_, 'a> {
         let budget = self.arena.windows.words() / needed.len().max(1) as u64;
         let mut groups = Vec::new();
         for (_, range) in needed {
-            groups.push(split(range, &self.cache.sizes(range), budget).ok_or(Stop::Windows)?);
+            groups.push(self.cache.split(range, budget, PASSES_MAX).ok_or(Stop::Windows)?);
         }
         let count = groups.iter().try_fold(1_usize, |count, group| count.checked_mul(group.len()));
         let count = count.filter(|count| *count <= PASSES_MAX).ok_or(Stop::Windows)?;
@@ -648,26 +648,4 @@ fn merged(needed: &[(SegmentUse<'_>, WindowRange)]) -> Vec<WindowRange> {
         }
     }
     merged
-}
-
-/// Splits a range into groups of at most `budget` words; `None`: a window is larger.
-fn split(range: &WindowRange, sizes: &[u64], budget: u64) -> Option<Vec<WindowRange>> {
-    let mut groups: Vec<WindowRange> = Vec::new();
-    let mut words = 0;
-    for (at, size) in range.windows.clone().zip(sizes) {
-        if *size > budget {
-            return None;
-        }
-        match groups.last_mut() {
-            Some(group) if words + size <= budget => {
-                group.windows.end = at + 1;
-                words += size;
-            }
-            _ => {
-                groups.push(WindowRange { variant: range.variant, windows: at..at + 1 });
-                words = *size;
-            }
-        }
-    }
-    Some(groups)
 }

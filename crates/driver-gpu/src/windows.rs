@@ -49,6 +49,8 @@ pub(crate) struct WindowPlace {
     pub(crate) last: Id,
     keys: u64,
     entries: u64,
+    /// Upper bound of the sizes of all windows before it, in words.
+    pub(crate) words_before: u64,
     /// First word in the region of windows, and number of words, if it is resident.
     pub(crate) resident: Option<(u64, u64)>,
     pub(crate) last_use: u64,
@@ -92,12 +94,18 @@ pub(crate) fn cut(
                     last: *key,
                     keys: 1,
                     entries: *degree,
+                    words_before: 0,
                     resident: None,
                     last_use: 0,
                     is_pinned: false,
                 }),
             }
         }
+    }
+    let mut words = 0;
+    for window in &mut windows {
+        window.words_before = words;
+        words += window.words_max();
     }
     Ok(windows)
 }

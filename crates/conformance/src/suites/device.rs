@@ -49,6 +49,9 @@ fn plans_say_what_runs_on_the_device() {
         }
     };
     let on_device = profile(Placement::Gpu);
-    assert!(on_device.contains("steps 1 to 2 on the simulated device: 1 strips in 4 launches"), "{on_device}");
+    assert!(
+        on_device.contains("steps 1 to 2 on the simulated device: 1 strips in 4 launches"),
+        "{on_device}"
+    );
     assert!(!profile(Placement::Cpu).contains("device"));
 }
