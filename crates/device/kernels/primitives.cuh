@@ -3,6 +3,10 @@
 //
 // Source: D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA 2016.
 // Tiles take their numbers from a counter, so a tile only waits for tiles that have started before it.
+//
+// Shared memory of these functions may be read until the next barrier, and each has a barrier before its last
+// read. So a function that is called again in a loop needs one more barrier in between; in both kernels those
+// of the other two functions are there.
 #pragma once
 #include "dialect.cuh"
 
@@ -41,10 +45,8 @@ VERVET_DEVICE u64 block_scan(u64 value, u64* total, u64* shared) {
     shared[WARPS] = before;
   }
   block_barrier();
-  u64 before = shared[warp] + sum - value;
   *total = shared[WARPS];
-  block_barrier();
-  return before;
+  return shared[warp] + sum - value;
 }
 
 // State of a tile: 2 bits of flags and a sum of 62 bits; 0: not known yet.
@@ -74,16 +76,12 @@ VERVET_DEVICE u64 look_back(u64* states, u64 tile, u64 sum, u64* shared) {
     *shared = before;
   }
   block_barrier();
-  u64 result = *shared;
-  block_barrier();
-  return result;
+  return *shared;
 }
 
 // The next tile for this block.
 VERVET_DEVICE u64 next_tile(Status* status, u64* shared) {
   if (thread_number == 0) *shared = atomic_add(&status->tiles, 1);
   block_barrier();
-  u64 tile = *shared;
-  block_barrier();
-  return tile;
+  return *shared;
 }

@@ -170,7 +170,5 @@ VERVET_KERNEL(vervet_produce, ProduceParameters) {
       p.status->rows = at;
       if (!p.counts && at > p.capacity) atomic_max(&p.status->overflow, 1);
     }
-    // The next tile overwrites what this one has in shared memory.
-    block_barrier();
   }
 }
