@@ -1,8 +1,9 @@
 //! Databases of cases with a device.
 //!
 //! With `--device simulated`, queries run with a [`GpuDriver`] that moves every step that it can to the
-//! simulated device, with windows of 256 bytes, strips of 64 rows and 64 KiB of memory. With `--faults N`,
-//! every N-th allocation, copy and launch fails as well. Answers must not depend on either.
+//! simulated device, with windows of 256 bytes, strips of 64 rows and 64 KiB of memory. With `--device cuda
+//! --kernels FILE`, they run on the first GPU, with sizes for it; `cargo xtask gpu build` makes the file. With
+//! `--faults N`, every N-th allocation, copy and launch fails as well. Answers must not depend on any of it.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -16,28 +17,49 @@ static DRIVER: OnceLock<Arc<GpuDriver>> = OnceLock::new();
 /// Memory of the simulated device: the driver takes at most 90 % of it.
 const MEMORY_BYTES: u64 = 1 << 20;
 
-/// Uses a device for all cases from now on. `faults`: every n-th call of each kind fails; 0: none.
+/// Uses a device for all cases from now on.
+///
+/// `kernels`: the file of the kernels, for `cuda`. `faults`: every n-th call of each kind fails; 0: none.
 ///
 /// # Errors
-/// There is no device with this name; another one was chosen before.
-pub fn choose(name: &str, faults: u64) -> Result<(), String> {
-    if name != "simulated" {
-        return Err(format!("no device {name}: `simulated` is possible"));
-    }
-    DRIVER.set(Arc::new(driver(1, faults))).map_err(|_| "the device is chosen twice".to_owned())
+/// There is no device with this name; it cannot be used; another one was chosen before.
+pub fn choose(name: &str, kernels: Option<&str>, faults: u64) -> Result<(), String> {
+    let (device, options) = match (name, kernels) {
+        ("simulated", None) => simulated(1),
+        ("cuda", Some(file)) => (gpu(file)?, GpuOptions { force: true, ..GpuOptions::default() }),
+        ("cuda", None) => return Err("--device cuda needs --kernels FILE".to_owned()),
+        _ => return Err(format!("no device {name}: `simulated` and `cuda` are possible")),
+    };
+    let driver = Arc::new(with_faults(device, options, faults));
+    DRIVER.set(driver).map_err(|_| "the device is chosen twice".to_owned())
+}
+
+#[cfg(unix)]
+fn gpu(kernels: &str) -> Result<Box<dyn Device>, String> {
+    let kernels = std::fs::read(kernels).map_err(|error| format!("could not read {kernels}: {error}"))?;
+    let gpu = vervet_device::Cuda::open(0, &kernels).map_err(|error| error.to_string())?;
+    Ok(Box::new(gpu))
+}
+
+#[cfg(not(unix))]
+fn gpu(_: &str) -> Result<Box<dyn Device>, String> {
+    Err("no GPU on this system".to_owned())
+}
+
+fn simulated(seed: u64) -> (Box<dyn Device>, GpuOptions) {
+    (Box::new(Simulated::new(MEMORY_BYTES, seed)), GpuOptions::TINY)
+}
+
+fn with_faults(device: Box<dyn Device>, options: GpuOptions, faults: u64) -> GpuDriver {
+    let faults = Faults { allocation: faults, copy: faults, launch: faults, lost_from: 0 };
+    GpuDriver::new(LocalDriver::default(), Box::new(FaultInjector::new(device, faults)), options)
 }
 
 /// A driver with a simulated device.
+#[cfg(test)]
 pub(crate) fn driver(seed: u64, faults: u64) -> GpuDriver {
-    let device = Simulated::new(MEMORY_BYTES, seed);
-    let device: Box<dyn Device> = match faults {
-        0 => Box::new(device),
-        every => {
-            let faults = Faults { allocation: every, copy: every, launch: every, lost_from: 0 };
-            Box::new(FaultInjector::new(device, faults))
-        }
-    };
-    GpuDriver::new(LocalDriver::default(), device, GpuOptions::TINY)
+    let (device, options) = simulated(seed);
+    with_faults(device, options, faults)
 }
 
 /// The same database, with queries on the device that was chosen, if one was.

@@ -25,7 +25,7 @@ const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | 
                      cluster-chaos [--minutes N] [--rounds N] [--seed S] [--fault NAME] [--servers N] [--namespaces]\n\
                      each with [--partitions P]: databases in memory consist of P partitions, a power of two\n\
                      lubm, sparql, random, random-gremlin, tinkerpop, ldbc with [--cluster N]: graphs that are only read are spread over N processes\n\
-                     the same suites with [--device simulated [--faults N]]: queries use a simulated device, of which every N-th call fails";
+                     the same suites with [--device simulated | --device cuda --kernels FILE] [--faults N]: queries use a device, of which every N-th call fails";
 
 fn main() -> ExitCode {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -77,9 +77,10 @@ fn choose_device(arguments: &mut Vec<String>) -> Result<(), String> {
         )
     };
     let faults = value("--faults").transpose()?.map_or(Ok(0), |faults| number(&faults))?;
+    let kernels = value("--kernels").transpose()?;
     match value("--device").transpose()? {
-        Some(name) => device::choose(&name, faults),
-        None if faults > 0 => Err("--faults needs --device".to_owned()),
+        Some(name) => device::choose(&name, kernels.as_deref(), faults),
+        None if faults > 0 || kernels.is_some() => Err("--faults and --kernels need --device".to_owned()),
         None => Ok(()),
     }
 }

@@ -5,18 +5,20 @@
 //! of threads. The kernels are CUDA C++ in the folder `kernels`, written in a small dialect
 //! (`dialect.cuh`). [`Locate`] and [`Produce`] are their parameters; [`Window`] encodes the data that they
 //! read. `Simulated`, behind the feature `simulated`, runs the same sources as C++ on the CPU:
-//! every thread of a block is a fibre, and barriers, shuffles and atomics have their exact meaning.
+//! every thread of a block is a fibre, and barriers, shuffles and atomics have their exact meaning. `Cuda`,
+//! behind the feature `cuda`, runs them on a GPU, by a driver that is loaded at run time.
 //! [`FaultInjector`] makes any device fail.
 //! # Invariants
 //! 1. Every failure of a device is a [`DeviceError`]; no call panics.
 //! 2. All data is words of 8 bytes, so alignment never depends on what was allocated before.
 //! # Not here
-//! Ids, segments, plans: see `vervet-driver-gpu`. A device of real hardware: the sources compile for one
-//! (NVRTC 12.9), but nothing here loads its driver yet.
+//! Ids, segments, plans: see `vervet-driver-gpu`. The compiler for GPUs: see `gpu/compile.py`.
 
 #![deny(unsafe_code)]
 
 mod address;
+#[cfg(all(feature = "cuda", unix))]
+mod cuda;
 mod device;
 mod faults;
 mod parameters;
@@ -25,6 +27,8 @@ mod simulated;
 mod window;
 
 pub use address::Address;
+#[cfg(all(feature = "cuda", unix))]
+pub use cuda::Cuda;
 pub use device::{Device, DeviceError, DeviceErrorKind};
 pub use faults::{FaultInjector, Faults};
 pub use parameters::{

@@ -21,6 +21,19 @@ pub enum Kernel {
     Produce = 1,
 }
 
+impl Kernel {
+    /// Number of words of its parameters.
+    #[must_use]
+    pub const fn parameter_words(self) -> usize {
+        // An operand and windows have 3 words each.
+        const LEGS_WORDS: usize = 1 + 6 * LEGS_MAX;
+        match self {
+            Self::Locate => 1 + LEGS_WORDS + 5,
+            Self::Produce => 5 + LEGS_WORDS + 1 + 9 * TESTS_MAX + 5 + 1 + 2 * COLUMNS_MAX + 3,
+        }
+    }
+}
+
 /// A value for each row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operand {

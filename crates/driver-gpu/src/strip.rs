@@ -32,7 +32,7 @@ use vervet_kernel::{Batch, Control};
 use vervet_model::{Id, Multiplicity};
 
 /// Maximum number of passes of a step for one table.
-const PASSES_MAX: usize = 64;
+const PASSES_MAX: usize = 16;
 
 /// A device with its memory and windows.
 #[derive(Debug)]
