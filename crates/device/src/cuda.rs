@@ -18,7 +18,7 @@ use crate::parameters::Kernel;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::Path;
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 
 /// Threads of a block (`VERVET_BLOCK` in `kernels/dialect.cuh`).
 const BLOCK_THREADS: c_uint = 256;
@@ -33,38 +33,54 @@ const UNKNOWN: c_int = 999;
 /// A handle of the driver: a context, module, function or stream.
 type Handle = *mut c_void;
 
-/// The functions of the driver. Results are `CUresult`: 0 is success.
-#[derive(Debug)]
-struct Functions {
-    init: unsafe extern "C" fn(c_uint) -> c_int,
-    device_get: unsafe extern "C" fn(*mut c_int, c_int) -> c_int,
-    device_get_name: unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int,
-    device_get_attribute: unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int,
-    retain_context: unsafe extern "C" fn(*mut Handle, c_int) -> c_int,
-    release_context: unsafe extern "C" fn(c_int) -> c_int,
-    set_context: unsafe extern "C" fn(Handle) -> c_int,
-    mem_get_info: unsafe extern "C" fn(*mut usize, *mut usize) -> c_int,
-    mem_alloc: unsafe extern "C" fn(*mut u64, usize) -> c_int,
-    mem_free: unsafe extern "C" fn(u64) -> c_int,
-    copy_to_device: unsafe extern "C" fn(u64, *const c_void, usize) -> c_int,
-    copy_to_host: unsafe extern "C" fn(*mut c_void, u64, usize) -> c_int,
-    set_bytes: unsafe extern "C" fn(u64, u8, usize) -> c_int,
-    module_load: unsafe extern "C" fn(*mut Handle, *const c_void) -> c_int,
-    module_get_function: unsafe extern "C" fn(*mut Handle, Handle, *const c_char) -> c_int,
-    blocks_per_multiprocessor: unsafe extern "C" fn(*mut c_int, Handle, c_int, usize) -> c_int,
-    launch: unsafe extern "C" fn(
-        Handle,
-        c_uint,
-        c_uint,
-        c_uint,
-        c_uint,
-        c_uint,
-        c_uint,
-        c_uint,
-        Handle,
-        *mut *mut c_void,
-        *mut *mut c_void,
-    ) -> c_int,
+/// The functions of the driver, by their fields: names and types of parameters. Results are `CUresult`.
+macro_rules! functions {
+    ($($field:ident: $name:literal($($parameter:ty),*);)*) => {
+        #[derive(Debug)]
+        struct Functions {
+            $($field: unsafe extern "C" fn($($parameter),*) -> c_int,)*
+        }
+
+        impl Functions {
+            /// Finds all functions.
+            fn new(symbol: &dyn Fn(&CStr) -> Result<*mut c_void, DeviceError>) -> Result<Self, DeviceError> {
+                Ok(Self {
+                    $($field: {
+                        type Function = unsafe extern "C" fn($($parameter),*) -> c_int;
+                        let found = symbol($name)?;
+                        // SAFETY: the symbol is not null, and is a function with this signature by the
+                        // driver's documentation (cuda.h, which maps some names to those with `_v2`).
+                        unsafe { std::mem::transmute::<*mut c_void, Function>(found) }
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    init: c"cuInit"(c_uint);
+    device_get: c"cuDeviceGet"(*mut c_int, c_int);
+    device_get_name: c"cuDeviceGetName"(*mut c_char, c_int, c_int);
+    device_get_attribute: c"cuDeviceGetAttribute"(*mut c_int, c_int, c_int);
+    retain_context: c"cuDevicePrimaryCtxRetain"(*mut Handle, c_int);
+    release_context: c"cuDevicePrimaryCtxRelease"(c_int);
+    set_context: c"cuCtxSetCurrent"(Handle);
+    mem_get_info: c"cuMemGetInfo_v2"(*mut usize, *mut usize);
+    mem_alloc: c"cuMemAlloc_v2"(*mut u64, usize);
+    mem_free: c"cuMemFree_v2"(u64);
+    copy_to_device: c"cuMemcpyHtoD_v2"(u64, *const c_void, usize);
+    copy_to_host: c"cuMemcpyDtoH_v2"(*mut c_void, u64, usize);
+    set_bytes: c"cuMemsetD8_v2"(u64, u8, usize);
+    module_load: c"cuModuleLoadData"(*mut Handle, *const c_void);
+    module_get_function: c"cuModuleGetFunction"(*mut Handle, Handle, *const c_char);
+    blocks_per_multiprocessor:
+        c"cuOccupancyMaxActiveBlocksPerMultiprocessor"(*mut c_int, Handle, c_int, usize);
+    launch:
+        c"cuLaunchKernel"(
+            Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle,
+            *mut *mut c_void, *mut *mut c_void
+        );
 }
 
 /// A GPU. See the header of this file.
@@ -319,39 +335,12 @@ fn load(library: &Path) -> Result<Functions, DeviceError> {
         };
         return Err(failed(format!("no CUDA driver: {message}")));
     }
-    let symbol = |name: &CStr| {
+    Functions::new(&|name| {
         // SAFETY: `handle` is a loaded library, and `name` ends with a zero byte.
         let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
-        if found.cast_const() == null() {
+        if found.is_null() {
             return Err(failed(format!("the CUDA driver is too old: it has no {}", name.to_string_lossy())));
         }
         Ok(found)
-    };
-    macro_rules! function {
-        ($name:literal) => {{
-            let found: *mut c_void = symbol($name)?;
-            // SAFETY: the symbol is a function with the signature of the field that receives it, which is
-            // that of the driver's documentation (cuda.h; names with `_v2` as cuda.h maps them).
-            unsafe { std::mem::transmute(found) }
-        }};
-    }
-    Ok(Functions {
-        init: function!(c"cuInit"),
-        device_get: function!(c"cuDeviceGet"),
-        device_get_name: function!(c"cuDeviceGetName"),
-        device_get_attribute: function!(c"cuDeviceGetAttribute"),
-        retain_context: function!(c"cuDevicePrimaryCtxRetain"),
-        release_context: function!(c"cuDevicePrimaryCtxRelease"),
-        set_context: function!(c"cuCtxSetCurrent"),
-        mem_get_info: function!(c"cuMemGetInfo_v2"),
-        mem_alloc: function!(c"cuMemAlloc_v2"),
-        mem_free: function!(c"cuMemFree_v2"),
-        copy_to_device: function!(c"cuMemcpyHtoD_v2"),
-        copy_to_host: function!(c"cuMemcpyDtoH_v2"),
-        set_bytes: function!(c"cuMemsetD8_v2"),
-        module_load: function!(c"cuModuleLoadData"),
-        module_get_function: function!(c"cuModuleGetFunction"),
-        blocks_per_multiprocessor: function!(c"cuOccupancyMaxActiveBlocksPerMultiprocessor"),
-        launch: function!(c"cuLaunchKernel"),
     })
 }

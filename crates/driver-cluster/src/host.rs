@@ -63,7 +63,7 @@ impl Host {
         entered: &Entered<'_>,
         deliver: &Deliver<'_>,
     ) -> Result<Answered> {
-        run_task(&self.servers, job, task, self.gate.clone(), entered.memory(), deliver)
+        run_task(&self.servers, job, task, self.gate.clone(), entered.shared(), deliver)
     }
 
     /// Runs what a connection asks for: heavy work on a thread of its own with lower priority, since a thread

@@ -88,7 +88,7 @@ impl Query<'_> {
         let Host { servers, inboxes, running, .. } = self.host;
         let number = self.host.new_number();
         let entered = running.enter_own((servers.own(), number));
-        let (memory, limit) = (Arc::clone(entered.memory()), self.job.memory_bytes);
+        let (memory, limit) = (Arc::clone(entered.shared().memory()), self.job.memory_bytes);
         // Tables and rows of the query itself.
         let _held = memory.hold(self.control.memory_bytes(), limit)?;
         let inbox = inboxes.open(number, Inbox::new(self.job.variables, is_listed, memory, limit));

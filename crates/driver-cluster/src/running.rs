@@ -8,13 +8,14 @@
 //! task without room is answered *busy*, and is sent again.
 //!
 //! All tasks of a query at this server count their bytes together, with what the query itself held when they
-//! began, if it was asked here.
+//! began, if it was asked here. They also share their frontiers, so what one has expanded no other expands
+//! again. A frontier may forget, so none is kept while no task of the query runs.
 
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use vervet_kernel::SharedMemory;
+use vervet_kernel::SharedFrontiers;
 use vervet_model::{Result, ThreadLimits, lock};
 
 /// Maximum number of tasks of other servers, half of the connections.
@@ -41,8 +42,8 @@ pub(crate) struct Running(Mutex<State>);
 struct State {
     /// Tasks of other servers.
     tasks: usize,
-    /// By server that asked and number: memory of the tasks, and how many they are.
-    jobs: FxHashMap<(usize, u64), (Arc<SharedMemory>, usize)>,
+    /// By server that asked and number: what the tasks share, and how many they are.
+    jobs: FxHashMap<(usize, u64), (Arc<SharedFrontiers>, usize)>,
 }
 
 /// A task that runs.
@@ -50,7 +51,7 @@ struct State {
 pub(crate) struct Entered<'r> {
     running: &'r Running,
     job: (usize, u64),
-    memory: Arc<SharedMemory>,
+    shared: Arc<SharedFrontiers>,
     is_limited: bool,
 }
 
@@ -74,16 +75,16 @@ impl Running {
     }
 
     fn add(&self, state: &mut State, job: (usize, u64), is_limited: bool) -> Entered<'_> {
-        let (memory, tasks) = state.jobs.entry(job).or_default();
+        let (shared, tasks) = state.jobs.entry(job).or_default();
         *tasks += 1;
-        Entered { running: self, job, memory: Arc::clone(memory), is_limited }
+        Entered { running: self, job, shared: Arc::clone(shared), is_limited }
     }
 }
 
 impl Entered<'_> {
-    /// What all tasks of the query at this server count in.
-    pub(crate) fn memory(&self) -> &Arc<SharedMemory> {
-        &self.memory
+    /// The memory counter and the frontiers of all tasks of the query at this server.
+    pub(crate) fn shared(&self) -> &SharedFrontiers {
+        &self.shared
     }
 }
 
@@ -141,7 +142,10 @@ mod tests {
         }
         assert!(entered.len() == TASKS_MAX && running.enter((1, 9), 0).is_none());
         let own = running.enter_own((1, 7));
-        assert!(Arc::ptr_eq(own.memory(), entered[0].memory()), "one counter for each query");
+        assert!(
+            Arc::ptr_eq(own.shared().memory(), entered[0].shared().memory()),
+            "one counter for each query"
+        );
         drop((own, entered));
         let state = lock(&running.0);
         assert!(state.tasks == 0 && state.jobs.is_empty());

@@ -24,11 +24,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::plan::{Plan, StepProfile};
-use vervet_kernel::{BATCH_ROWS, Batch, Control, Gate, JoinTable, Limits, Run, Shared, SharedMemory};
+use vervet_kernel::{BATCH_ROWS, Batch, Control, Gate, JoinTable, Limits, Run, Shared, SharedFrontiers};
 use vervet_model::{Error, Id, Result, Tag, ThreadLimits};
 
-/// Runs a task with the limits of the calling thread. `memory`: counts the bytes of all tasks of the query
-/// here. `deliver` receives rows that are too many for the outcome.
+/// Runs a task with the limits of the calling thread. `shared`: what all tasks of the query
+/// share here. `deliver` receives rows that are too many for the outcome.
 ///
 /// # Errors
 /// Limits, damaged data, what other servers answer, those of `deliver`.
@@ -37,16 +37,16 @@ pub(crate) fn run_task(
     job: &Job,
     task: &Task<'_>,
     gate: Option<Arc<dyn Gate>>,
-    memory: &Arc<SharedMemory>,
+    shared: &SharedFrontiers,
     deliver: &Deliver<'_>,
 ) -> Result<Answered> {
     let ThreadLimits { cancelled, deadline, reads } = ThreadLimits::current();
     let limits = Limits { cancelled, deadline, memory_bytes: job.memory_bytes, reads };
-    let control = Control::with_gate(limits, gate).with_shared_memory(memory);
+    let control = Control::with_gate(limits, gate).with_shared_memory(shared.memory());
     if job.is_heavy {
         control.set_heavy();
     }
-    let answered = run_under(servers, job, task, &control, deliver);
+    let answered = run_under(servers, job, task, &control, shared, deliver);
     control.leave();
     answered
 }
@@ -77,6 +77,7 @@ fn run_under(
     job: &Job,
     task: &Task<'_>,
     control: &Control<'_>,
+    frontiers: &SharedFrontiers,
     deliver: &Deliver<'_>,
 ) -> Result<Answered> {
     control.grow(task.rows.size_bytes() + waiting_bytes(job, servers)?)?;
@@ -103,15 +104,16 @@ fn run_under(
     let solutions = AtomicU64::new(0);
     let run = Run::new(&plan, base, &evaluator, control, &solutions, job.profile);
     let terms = Terms::new(run.evaluator(), job.computed.len());
-    let mut joins = Shared::default();
+    let mut shared = Shared::default();
+    shared.add_frontiers(&plan.pipeline.steps, frontiers);
     for ((_, step), rows) in Shared::joins_of(&plan.pipeline.steps).into_iter().zip(&job.tables) {
         let mut table = JoinTable::new(step, run.variables())?;
         let rows = terms.arrive(rows, control)?;
         table.append(rows.as_ref(), control)?;
         table.finish(control)?;
-        joins.add_join(step, table);
+        shared.add_join(step, table);
     }
-    let run = run.with_shared(&joins);
+    let run = run.with_shared(&shared);
     let mut legs = Vec::new();
     for (number, fragment) in job.fragments.iter().enumerate().skip(task.fragment) {
         legs.push(Leg::new(number, fragment, &plan, servers, run.variables()));

@@ -80,8 +80,8 @@ impl WindowCache {
         }
     }
 
-    /// Splits a range into groups of at most `budget` words; `None`: a window is larger, or there are more than
-    /// `groups_max`.
+    /// Splits a range into groups of at most `budget` words; `None`: a window is larger, or there are more
+    /// than `groups_max`.
     pub(crate) fn split(
         &self,
         range: &WindowRange,

@@ -19,6 +19,7 @@ pub use pipeline::batch::{BATCH_ROWS, Batch};
 pub use pipeline::chain::{Flow, Run};
 pub use pipeline::combined_rows::CombinedRows;
 pub use pipeline::control::{Control, HeldMemory, Limits, Reoptimizer, SharedMemory};
+pub use pipeline::first_rows::SharedFrontiers;
 pub use pipeline::gate::{Gate, LIGHT_TIME};
 pub use pipeline::join_table::JoinTable;
 pub use pipeline::shared::Shared;

@@ -11,6 +11,7 @@ use crate::call::{PartSegment, answer, empty_answer};
 use crate::catalog::Catalog;
 use crate::counted;
 use crate::keyed::KeyedSegment;
+use crate::long_lists::LongLists;
 use crate::remote::Remote;
 use crate::routes::{Routes, elsewhere};
 use crate::split::SplitSegment;
@@ -42,6 +43,7 @@ pub struct PartitionedBase {
     index: FxHashMap<u64, usize>,
     /// By position in the catalog, and direction.
     segments: Vec<[SegmentSlot; 2]>,
+    lists: Arc<LongLists>,
 }
 
 impl fmt::Debug for PartitionedBase {
@@ -85,6 +87,7 @@ impl PartitionedBase {
             stores,
             remotes,
             catalog,
+            lists: Arc::default(),
         }
     }
 
@@ -173,9 +176,10 @@ impl PartitionedBase {
         let statistics = known.statistics[direction as usize].clone();
         let routes = Arc::clone(&self.routes);
         let content = ContentId::new();
+        let lists = self.lists.of_segment(predicate, direction);
         Ok(Some(match known.is_split && direction == Direction::In {
-            true => Arc::new(SplitSegment { routes, parts, statistics, order, content }),
-            false => Arc::new(KeyedSegment { routes, parts, statistics, order, content }),
+            true => Arc::new(SplitSegment { routes, parts, statistics, order, lists, content }),
+            false => Arc::new(KeyedSegment { routes, parts, statistics, order, lists, content }),
         }))
     }
 

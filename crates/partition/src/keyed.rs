@@ -11,6 +11,7 @@
 
 use crate::call::{Call, PartSegment, ROWS_MAX, Reply, Shape, another_kind};
 use crate::gather::{ask, gather};
+use crate::long_lists::{self, ENTRIES_MAX, List, OfSegment};
 use crate::routes::Routes;
 use crate::window::Window;
 use std::borrow::Cow;
@@ -37,6 +38,7 @@ pub(crate) struct KeyedSegment {
     pub(crate) parts: Vec<Option<PartSegment>>,
     pub(crate) statistics: SegmentStatistics,
     pub(crate) order: Option<Id>,
+    pub(crate) lists: OfSegment,
     pub(crate) content: ContentId,
 }
 
@@ -116,7 +118,11 @@ impl KeyedSegment {
     ) -> Result<bool> {
         let capacity = out.remaining_capacity().min(ROWS_MAX);
         // The first row that some part did not finish.
-        let mut end = window.end(cursor.row, keys.len());
+        let end = window.end(cursor.row, keys.len());
+        let mut end = cursor.row + self.lists.before_first(&keys[cursor.row..end]);
+        if end == cursor.row {
+            return Ok(true);
+        }
         let window_end = end;
         let shares = self.shares(keys, cursor.row..end)?;
         let call = |share: &Share<'_>| {
@@ -168,6 +174,36 @@ impl KeyedSegment {
     }
 }
 
+impl KeyedSegment {
+    /// Expands one row of another server from `cursor` on.
+    fn expand_remote(
+        &self,
+        part: &PartSegment,
+        key: Id,
+        filter: EntryFilter,
+        cursor: &mut Cursor,
+        out: &mut Expansion,
+    ) -> Result<()> {
+        let list = match *cursor == Cursor::at(cursor.row) {
+            true => self.begin(part, key)?,
+            false => self.lists.get(key).filter(|_| cursor.offset == 0),
+        };
+        match list {
+            Some(list) => long_lists::expand(&list, filter, cursor, out),
+            None => expand_row(part, key, filter, cursor, out),
+        }
+    }
+
+    /// The list of a key at another server that is read from its beginning, if it was read before.
+    fn begin(&self, part: &PartSegment, key: Id) -> Result<Option<List>> {
+        self.lists.begin(key, || {
+            let mut list = Vec::new();
+            part_entries(part, key, [Id::UNBOUND; 3], ENTRIES_MAX + 1, &mut list)?;
+            Ok((list.len() <= ENTRIES_MAX).then_some(list))
+        })
+    }
+}
+
 impl Segment for KeyedSegment {
     fn statistics(&self) -> &SegmentStatistics {
         &self.statistics
@@ -198,7 +234,7 @@ impl Segment for KeyedSegment {
                 let row = cursor.row;
                 match self.owner(*key)? {
                     Some(PartSegment::Local(part)) => part.expand(&keys[..=row], filter, cursor, out)?,
-                    Some(part) => expand_row(part, *key, filter, cursor, out)?,
+                    Some(part) => self.expand_remote(part, *key, filter, cursor, out)?,
                     None => *cursor = Cursor::at(row + 1),
                 }
             }

@@ -27,6 +27,7 @@ mod counted;
 mod directory;
 mod gather;
 mod keyed;
+mod long_lists;
 mod remote;
 mod routes;
 mod split;

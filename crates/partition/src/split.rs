@@ -12,6 +12,7 @@
 use crate::call::{Call, PartSegment, ROWS_MAX, Reply, Shape, another_kind};
 use crate::gather::gather;
 use crate::keyed::{merged_keys, part_entries, part_neighbours, part_ordered};
+use crate::long_lists::{self, ENTRIES_MAX, List, OfSegment};
 use crate::routes::Routes;
 use crate::window::Window;
 use std::borrow::Cow;
@@ -39,6 +40,7 @@ pub(crate) struct SplitSegment {
     pub(crate) parts: Vec<Option<PartSegment>>,
     pub(crate) statistics: SegmentStatistics,
     pub(crate) order: Option<Id>,
+    pub(crate) lists: OfSegment,
     pub(crate) content: ContentId,
 }
 
@@ -121,6 +123,23 @@ impl SplitSegment {
         Ok(Merged { lists })
     }
 
+    /// The list of a key that is read from its beginning, if others have some of it and it was read before.
+    fn begin(&self, key: Id) -> Result<Option<List>> {
+        if !self.is_remote(None) {
+            return Ok(None);
+        }
+        self.lists.begin(key, || {
+            let (mut merged, mut list) = (self.merged(key, [Id::UNBOUND; 3], ENTRIES_MAX)?, Vec::new());
+            while let Some(entry) = merged.next()? {
+                if list.len() == ENTRIES_MAX {
+                    return Ok(None);
+                }
+                list.push(entry);
+            }
+            Ok(Some(list))
+        })
+    }
+
     /// Expands some of the rows from that of `cursor` with one call to each part, as far as whole rows fit.
     /// `false`: not even that of `cursor`, or there is no other row.
     fn expand_whole_rows(
@@ -133,6 +152,7 @@ impl SplitSegment {
     ) -> Result<bool> {
         let first = cursor.row;
         let rows = window.end(first, keys.len()) - first;
+        let rows = self.lists.before_first(&keys[first..first + rows]);
         if rows < 2 || *cursor != Cursor::at(first) || out.end.is_some() {
             return Ok(false);
         }
@@ -235,6 +255,14 @@ impl Segment for SplitSegment {
             if self.is_remote(None) && self.expand_whole_rows(keys, filter, &mut window, cursor, out)? {
                 continue;
             }
+            let list = match *cursor == Cursor::at(cursor.row) {
+                true => self.begin(*key)?,
+                false => self.lists.get(*key),
+            };
+            if let Some(list) = list {
+                long_lists::expand(&list, filter, cursor, out)?;
+                continue;
+            }
             let mut merged = self.merged(*key, cursor.resume, out.remaining_capacity())?;
             append_entries(&mut || merged.next(), filter, cursor, out)?;
         }
@@ -311,6 +339,10 @@ impl Segment for SplitSegment {
     }
 
     fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()> {
+        if let Some(list) = self.begin(key)? {
+            long_lists::neighbours(&list, filter, out);
+            return Ok(());
+        }
         let first = out.len();
         for part in self.parts() {
             match part {

@@ -97,7 +97,9 @@ pub fn plan(
     let with_anti_joins = planner.with_anti_joins(&query.root)?;
     let with_keys = planner.with_equalities_as_keys(with_anti_joins)?;
     let has_keys = matches!(with_keys, Cow::Owned(_));
-    let root = planner.with_set_paths(with_keys, query, &needed)?;
+    let with_paths = planner.with_set_paths(&with_keys, query, &needed)?;
+    let is_compared = with_paths.is_some() && planner.is_spread()?;
+    let root = with_paths.map_or(with_keys, Cow::Owned);
     planner.stable = scope::is_stable(&root);
     planner.set = options.frontiers && query.form == Form::Ask;
     planner.first_rows = (query.form == Form::Ask).then_some(1.0);
@@ -108,6 +110,13 @@ pub fn plan(
         partial.push(Step::Slice { start: 0, length: Some(1) }, rows);
     }
     let cost = partial.cost;
+    if is_compared {
+        let joined =
+            plan(query, snapshot, &PlanOptions { joined: f64::INFINITY, ..options.clone() }, control)?;
+        if joined.cost <= cost * options.joined {
+            return Ok(joined);
+        }
+    }
     let mut pipeline = partial_plan::pipeline(partial.steps);
     liveness::finish(&mut pipeline, &parameters, &needed, control)?;
     inline::inline_computed(&mut pipeline);

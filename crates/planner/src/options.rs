@@ -38,6 +38,9 @@ pub struct PlanOptions {
     /// Maximum cost of connected patterns cut in two between the sides of a comparison, as a multiple of
     /// their cost in one search; infinity: a cut, wherever there is one.
     pub cut: f64,
+    /// Over servers, maximum cost of joins under set semantics, as a multiple of that of a search along the
+    /// path that they are; infinity: always joins.
+    pub joined: f64,
     /// What earlier runs of the query have taught.
     pub corrections: Corrections,
     /// Minimum rows of a step at which its run is looked at; 0: as soon as there are more than estimated, for
@@ -62,6 +65,8 @@ impl Default for PlanOptions {
             alone: 1.0,
             seeded: 1.0,
             cut: 1.0,
+            // One server searches, and asks the others for each level; joins run at all of them.
+            joined: 8.0,
             corrections: Corrections::default(),
             unexpected_rows: 20_000.0,
         }
@@ -71,13 +76,13 @@ impl Default for PlanOptions {
 impl PlanOptions {
     /// These options for tests on small graphs: alternatives of parts are compared that are cheap, and
     /// connected patterns are cut wherever possible; with `alone`, parts are evaluated alone and joined by
-    /// hash wherever that is equivalent.
+    /// hash wherever that is equivalent; without, joins under set semantics are paths over servers too.
     #[must_use]
     pub fn eager(self, alone: bool) -> Self {
         let eager = Self { compare_from_cost: 0.0, cut: f64::INFINITY, ..self };
         match alone {
             true => Self { compare_from_rows: 0.0, alone: f64::INFINITY, ..eager },
-            false => eager,
+            false => Self { joined: 0.0, ..eager },
         }
     }
 
@@ -105,6 +110,7 @@ impl PlanOptions {
             alone: 0.0,
             seeded: 0.0,
             cut: 0.0,
+            joined: f64::INFINITY,
             corrections: Corrections::default(),
             unexpected_rows: f64::INFINITY,
         }

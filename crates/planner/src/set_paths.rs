@@ -32,7 +32,6 @@
 use crate::lower::Planner;
 use crate::scope::{expression_variables, is_stable, possible};
 use crate::variable_uses::VariableUses;
-use std::borrow::Cow;
 use vervet_algebra::{
     Expression, Form, GraphSlot, Node, Path, PathPattern, Pattern, Query, Slot, Variable, VariableSet,
 };
@@ -278,29 +277,29 @@ fn has_set(node: &Node) -> bool {
 }
 
 impl Planner<'_> {
-    /// The algebra in which relations under set semantics are paths; see the header.
+    /// The algebra in which relations under set semantics are paths, if there are any; see the header.
     ///
     /// # Errors
     /// Limits of the query.
-    pub(crate) fn with_set_paths<'q>(
+    pub(crate) fn with_set_paths(
         &mut self,
-        root: Cow<'q, Node>,
+        root: &Node,
         query: &Query,
         needed: &VariableSet,
-    ) -> Result<Cow<'q, Node>> {
+    ) -> Result<Option<Node>> {
         let ask = query.form == Form::Ask;
-        if !self.options.frontiers || !self.options.reorder || !(ask || has_set(&root)) {
-            return Ok(root);
+        if !self.options.frontiers || !self.options.reorder || !(ask || has_set(root)) || !is_stable(root) {
+            return Ok(None);
         }
-        if !is_stable(&root) || self.is_spread()? {
-            return Ok(root);
+        if self.options.joined == f64::INFINITY && self.is_spread()? {
+            return Ok(None);
         }
-        Ok(Cow::Owned(self.as_set(root.into_owned(), needed, ask)?))
+        let with_paths = self.as_set(root.clone(), needed, ask)?;
+        Ok((with_paths != *root).then_some(with_paths))
     }
 
-    /// Whether the graph is spread over servers. There a search from each start would take round trips of its
-    /// own, while steps run at all servers, and equal rows become one before they are sent.
-    fn is_spread(&self) -> Result<bool> {
+    /// Whether the graph is spread over servers.
+    pub(crate) fn is_spread(&self) -> Result<bool> {
         let Some((predicate, _)) = self.snapshot.predicates().first() else { return Ok(false) };
         let segment = self.snapshot.segment(*predicate, Direction::Out)?;
         Ok(segment.is_some_and(|segment| segment.is_remote(None)))

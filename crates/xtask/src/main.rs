@@ -13,8 +13,9 @@
 //! * `cargo xtask book` checks the links of the documentation and builds it as a book. With `--check` it only
 //!   checks, as `ci` does.
 //! * `cargo xtask chart` draws the chart of the README.
-//! * `cargo xtask gpu check` compiles the device kernels for GPUs, and fails on warnings, stack frames and spills;
-//!   `gpu build FOLDER` also writes the results. Both need Python; NVRTC is downloaded once. `ci` checks, too.
+//! * `cargo xtask gpu check` compiles the device kernels for GPUs, and fails on warnings, stack frames and
+//!   spills; `gpu build FOLDER` also writes the results. Both need Python; NVRTC is downloaded once. `ci`
+//!   checks, too.
 //! * `cargo xtask dist` builds the program for distribution (`--target TRIPLE`).
 #![forbid(unsafe_code)]
 

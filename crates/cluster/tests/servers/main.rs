@@ -2,6 +2,7 @@
 //! faults are errors, never wrong answers.
 
 mod flows;
+mod hubs;
 
 use std::fs;
 use std::net::TcpListener;

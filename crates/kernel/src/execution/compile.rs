@@ -2,8 +2,8 @@
 
 use crate::execution::volatile;
 use crate::operators::{
-    check, distinct, exists, expand, filter, group, intersect, join, matching, optional, order, path, scan,
-    seeded, values, volatile_barrier,
+    check, distinct, exists, expand, filter, frontier, group, intersect, join, matching, optional, order,
+    path, scan, seeded, values, volatile_barrier,
 };
 use crate::pipeline::batch::{Batch, Keep};
 use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage};
@@ -300,7 +300,10 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
                 }),
             },
         },
-        Step::Frontier { variables } => Box::new(distinct::Frontier::new(variables, keep)),
+        Step::Frontier { variables } => {
+            let shared = run.shared.and_then(|shared| shared.frontier(step));
+            Box::new(frontier::Frontier::new(variables, keep, shared))
+        }
         Step::Order { keys, limit } => Box::new(order::Order {
             keys: keys
                 .iter()

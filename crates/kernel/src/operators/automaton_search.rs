@@ -17,9 +17,9 @@
 //! Glushkov automata (1961), built by the planner; regular path queries on compressed graphs: ZipG (SIGMOD
 //! 2017) §4.3, which follows one edge at a time.
 
-use crate::operators::nodes::NodeSet;
 use crate::operators::search_graph::{SearchGraph, Transition};
 use crate::pipeline::chain::Run;
+use crate::pipeline::nodes::NodeSet;
 use crate::plan::Automaton;
 use vervet_model::{Id, Result, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter};

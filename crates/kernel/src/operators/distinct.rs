@@ -1,8 +1,8 @@
 //! Distinct: streaming deduplication.
 
-use crate::operators::nodes::NodeSet;
 use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
 use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
+use crate::pipeline::nodes::NodeSet;
 use crate::pipeline::row_table::{RowTable, SharedRows};
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
@@ -63,125 +63,6 @@ impl DistinctNodes {
 impl<'a> Kernel<'a> for DistinctNodes {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         self.dedup(batch, next.run())?;
-        next.push(batch)
-    }
-}
-
-/// Rows of the first trial of a [`Frontier`].
-const FRONTIER_TRIAL_ROWS: usize = 8 * BATCH_ROWS;
-
-/// After a trial in which deduplication did not pay, this multiple of its rows passes untested.
-const FRONTIER_PAUSE: usize = 16;
-
-/// Best-effort deduplication under set semantics. Each copy of a pipeline has its own.
-///
-/// # Shape
-/// Periods of deduplication and pauses. A trial ends after some batches; if more than seven eighths of its
-/// rows were new, the set is dropped and the rows of a pause pass untested. The next trial is twice as long,
-/// since duplicates of a large set show only in a large sample.
-/// # Cost
-/// A bit test for each row of one column, a look-up in a hash table (20 to 40 ns) for each row of several.
-/// Where rows are distinct, a seventeenth of that.
-pub(crate) struct Frontier {
-    seen: SeenRows,
-    keep: Keep,
-    selection: Vec<u32>,
-    counted_bytes: u64,
-    /// Rows of a trial.
-    trial_rows: usize,
-    /// Rows in and out of the current period of deduplication.
-    rows_in: usize,
-    rows_out: usize,
-    /// Remaining rows of the current pause.
-    pause_rows: usize,
-}
-
-/// The rows that a [`Frontier`] has output.
-enum SeenRows {
-    One(Variable, NodeSet),
-    Several(RowTable),
-}
-
-impl SeenRows {
-    fn new(variables: &[Variable]) -> Self {
-        match variables {
-            [variable] => Self::One(*variable, NodeSet::default()),
-            _ => Self::Several(RowTable::new(variables.to_vec())),
-        }
-    }
-
-    /// The same columns without rows.
-    fn emptied(&self) -> Self {
-        match self {
-            Self::One(variable, _) => Self::One(*variable, NodeSet::default()),
-            Self::Several(table) => Self::Several(RowTable::new(table.variables.clone())),
-        }
-    }
-
-    /// Inserts the rows of a batch; `new` receives the numbers of the new ones.
-    fn insert_all(&mut self, batch: &Batch, vertices: u64, new: &mut Vec<u32>) -> Result<()> {
-        new.clear();
-        for (row, number) in (0..batch.rows).zip(0_u32..) {
-            let is_new = match self {
-                Self::One(variable, set) => set.insert(batch.value(*variable, row), vertices),
-                Self::Several(table) => table.insert(batch, row)?.1,
-            };
-            if is_new {
-                new.push(number);
-            }
-        }
-        Ok(())
-    }
-
-    fn size_bytes(&self) -> u64 {
-        match self {
-            Self::One(_, set) => set.size_bytes(),
-            Self::Several(table) => table.size_bytes(),
-        }
-    }
-}
-
-impl Frontier {
-    pub(crate) fn new(variables: &[Variable], keep: Keep) -> Self {
-        Self {
-            seen: SeenRows::new(variables),
-            keep,
-            selection: Vec::new(),
-            counted_bytes: 0,
-            trial_rows: FRONTIER_TRIAL_ROWS,
-            rows_in: 0,
-            rows_out: 0,
-            pause_rows: 0,
-        }
-    }
-
-    /// Drops the set and begins a pause.
-    fn pause(&mut self, run: &Run<'_>) -> Result<()> {
-        self.seen = self.seen.emptied();
-        self.pause_rows = self.trial_rows.saturating_mul(FRONTIER_PAUSE);
-        self.trial_rows = self.trial_rows.saturating_mul(2);
-        (self.rows_in, self.rows_out) = (0, 0);
-        run.control.recount(&mut self.counted_bytes, 0)
-    }
-}
-
-impl<'a> Kernel<'a> for Frontier {
-    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
-        batch.multiplicity.clear();
-        if self.pause_rows > 0 {
-            self.pause_rows = self.pause_rows.saturating_sub(batch.rows);
-            batch.drop_all_but(&self.keep);
-            return next.push(batch);
-        }
-        let run = *next.run();
-        self.rows_in += batch.rows;
-        self.seen.insert_all(batch, run.snapshot.vertex_count(), &mut self.selection)?;
-        self.rows_out += self.selection.len();
-        run.control.recount(&mut self.counted_bytes, self.seen.size_bytes())?;
-        batch.select(&self.selection, &self.keep);
-        if self.rows_in >= self.trial_rows && self.rows_out >= self.rows_in / 8 * 7 {
-            self.pause(&run)?;
-        }
         next.push(batch)
     }
 }

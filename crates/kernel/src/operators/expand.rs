@@ -7,7 +7,7 @@
 
 use crate::operators::claims::Claims;
 use crate::pipeline::batch::{Batch, Keep};
-use crate::pipeline::chain::{Chain, Flow, Kernel, operand_column};
+use crate::pipeline::chain::{Answered, Chain, Flow, Kernel, operand_column};
 use crate::plan::Operand;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
@@ -73,9 +73,10 @@ impl<'a> Expand<'a> {
 
 impl<'a> Kernel<'a> for Expand<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
-        self.expansion.capacity = next.run().control.batch_rows();
+        let mut rows = Rows::new(next, self.segment);
         let mut cursor = Cursor::default();
-        while cursor.row < batch.rows {
+        while rows.skip_answered(batch, &mut cursor) {
+            self.expansion.capacity = rows.capacity;
             let first = cursor == Cursor::default();
             self.expansion.clear();
             let keys = operand_column(self.key, batch, &mut self.keys);
@@ -98,8 +99,57 @@ impl<'a> Kernel<'a> for Expand<'a> {
             if next.push(&mut self.out)? == Flow::Done {
                 return Ok(Flow::Done);
             }
+            rows.adapt(batch, &self.expansion.rows);
         }
         Ok(Flow::More)
+    }
+}
+
+/// Entries that are read at a time from a long list of neighbours, if one may be enough.
+const ENTRIES_FEW: usize = 16;
+
+/// The same at other servers, where few entries take nearly as long as more.
+const ENTRIES_FEW_REMOTE: usize = 128;
+
+/// The rows of a batch that are expanded, of which some may be answered meanwhile.
+struct Rows<'c> {
+    answered: Option<&'c Answered>,
+    capacity: usize,
+    capacity_min: usize,
+    capacity_max: usize,
+}
+
+impl<'c> Rows<'c> {
+    fn new(next: &Chain<'c, '_>, segment: &dyn Segment) -> Self {
+        let (answered, capacity) = (next.answered(), next.run().control.batch_rows());
+        let capacity_min = match answered.is_some() && segment.is_remote(None) {
+            true => ENTRIES_FEW_REMOTE,
+            false => ENTRIES_FEW,
+        };
+        Self { answered, capacity, capacity_min, capacity_max: capacity }
+    }
+
+    /// Moves on to the next row that is not answered; `false`: there is none.
+    fn skip_answered(&self, batch: &Batch, cursor: &mut Cursor) -> bool {
+        if let Some(answered) = self.answered {
+            while cursor.row < batch.rows && answered.has(batch, cursor.row) {
+                *cursor = Cursor::at(cursor.row + 1);
+            }
+        }
+        cursor.row < batch.rows
+    }
+
+    /// Entries of `rows` were pushed. Fewer the next time, if all were of one row, which is answered now.
+    fn adapt(&mut self, batch: &Batch, rows: &[u32]) {
+        let (Some(answered), Some(first), Some(last)) = (self.answered, rows.first(), rows.last()) else {
+            return;
+        };
+        let is_answered = first == last && answered.has(batch, *first as usize);
+        let capacity = match is_answered {
+            true => (self.capacity / 4).max(self.capacity_min),
+            false => self.capacity.saturating_mul(2),
+        };
+        self.capacity = capacity.min(self.capacity_max);
     }
 }
 

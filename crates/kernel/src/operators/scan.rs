@@ -13,6 +13,9 @@ use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
 
+/// The first keys of a scan of which one entry may be enough.
+const KEYS_FEW: usize = 16;
+
 pub(crate) struct Scan<'a> {
     pub segment: &'a dyn Segment,
     /// Candidate keys of a seek; `None`: all keys.
@@ -75,11 +78,14 @@ impl<'a> Scan<'a> {
     /// Pushes, for one row, the entries of all keys.
     pub(crate) fn push_all(&mut self, batch: &Batch, row: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let mut next_key = Some(Id::UNBOUND);
-        while let Some(from) = next_key {
+        // Where one entry may be enough, the first keys are few.
+        let mut few = if next.answered().is_some() { KEYS_FEW } else { usize::MAX };
+        while let Some(from) = next_key.filter(|_| !is_answered(batch, row, next)) {
             next.run().control.work(1)?;
             let keys = &mut self.keys.columns[0];
             keys.clear();
-            next_key = self.segment.keys(from, next.run().control.batch_rows(), keys)?;
+            next_key = self.segment.keys(from, next.run().control.batch_rows().min(few), keys)?;
+            few = few.saturating_mul(4);
             if self.push_keys(batch, row, next)? == Flow::Done {
                 return Ok(Flow::Done);
             }
@@ -96,7 +102,9 @@ impl<'a> Scan<'a> {
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
         candidates.restart();
-        while candidates.next(self.segment, next.run(), &mut self.keys.columns[0])? {
+        while !is_answered(batch, row, next)
+            && candidates.next(self.segment, next.run(), &mut self.keys.columns[0])?
+        {
             if self.push_keys(batch, row, next)? == Flow::Done {
                 return Ok(Flow::Done);
             }
@@ -141,7 +149,7 @@ impl<'a> Scan<'a> {
         };
         let mut cursor = Cursor::default();
         self.expansion.capacity = next.run().control.batch_rows();
-        while cursor.row < self.keys.columns[0].len() {
+        while cursor.row < self.keys.columns[0].len() && !is_answered(batch, row, next) {
             self.expansion.clear();
             self.segment.expand(&self.keys.columns[0], self.filter, &mut cursor, &mut self.expansion)?;
             self.repeat_outer(batch, row, self.expansion.len());
@@ -156,6 +164,11 @@ impl<'a> Scan<'a> {
         }
         Ok(Flow::More)
     }
+}
+
+/// Whether what else is found for a row is of no use.
+fn is_answered(batch: &Batch, row: usize, next: &Chain<'_, '_>) -> bool {
+    next.answered().is_some_and(|answered| answered.has(batch, row))
 }
 
 impl<'a> Kernel<'a> for Scan<'a> {

@@ -9,6 +9,7 @@ use crate::pipeline::partial::Partial;
 use crate::pipeline::shared::Shared;
 use crate::pipeline::watched::Watched;
 use crate::plan::{Operand, Plan, PlanStep};
+use std::cell::Cell;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 use vervet_algebra::Variable;
@@ -195,11 +196,45 @@ impl<'a> Stage<'a> {
 /// Consumer of the output of a pipeline.
 pub(crate) type Sink<'s, 'a> = dyn FnMut(&mut Batch, &Run<'a>) -> Result<Flow> + 's;
 
+/// The rows of an outer batch that have what they need from a nested pipeline: what else it finds for them is
+/// of no use.
+pub(crate) struct Answered {
+    /// The column with the position of the outer row.
+    row: Variable,
+    flags: Vec<Cell<bool>>,
+}
+
+impl Answered {
+    /// None of `rows` rows, whose positions are in column `row`.
+    pub(crate) fn none(row: Variable, rows: usize) -> Self {
+        Self { row, flags: vec![Cell::new(false); rows] }
+    }
+
+    /// The outer row at `position` has what it needs; whether it had before.
+    pub(crate) fn set(&self, position: Id) -> bool {
+        let position = usize::try_from(position.bits()).unwrap_or(usize::MAX);
+        self.flags.get(position).is_none_or(|flag| flag.replace(true))
+    }
+
+    /// Whether the outer row of a row of `batch` has what it needs.
+    pub(crate) fn has(&self, batch: &Batch, row: usize) -> bool {
+        let position = batch.columns[self.row.index()].get(row);
+        let position = position.map_or(usize::MAX, |id| usize::try_from(id.bits()).unwrap_or(usize::MAX));
+        self.flags.get(position).is_some_and(Cell::get)
+    }
+
+    /// By position of the outer row.
+    pub(crate) fn flags(&self) -> impl Iterator<Item = bool> + '_ {
+        self.flags.iter().map(Cell::get)
+    }
+}
+
 /// The rest of a pipeline.
 pub(crate) struct Chain<'c, 'a> {
     stages: &'c mut [Stage<'a>],
     sink: &'c mut Sink<'c, 'a>,
     run: &'c Run<'a>,
+    answered: Option<&'c Answered>,
     /// Number of pushed rows, and the time spent pushing.
     pub rows: u64,
     pub nanoseconds: u64,
@@ -211,7 +246,7 @@ pub(crate) struct Chain<'c, 'a> {
 
 impl<'c, 'a> Chain<'c, 'a> {
     pub(crate) fn new(stages: &'c mut [Stage<'a>], sink: &'c mut Sink<'c, 'a>, run: &'c Run<'a>) -> Self {
-        Self { stages, sink, run, rows: 0, nanoseconds: 0, rows_max: u64::MAX, watched: None }
+        Self { stages, sink, run, answered: None, rows: 0, nanoseconds: 0, rows_max: u64::MAX, watched: None }
     }
 
     /// Counts the pushed rows as those of a step that has received `rows_in` rows and pushed `rows_out`.
@@ -233,6 +268,16 @@ impl<'c, 'a> Chain<'c, 'a> {
 
     pub(crate) fn run(&self) -> &'c Run<'a> {
         self.run
+    }
+
+    /// The same chain, whose kernels may leave out what they find for rows that are answered.
+    pub(crate) fn with_answered(self, answered: Option<&'c Answered>) -> Self {
+        Self { answered, ..self }
+    }
+
+    /// Rows of which the output is of no use, if there may be some.
+    pub(crate) fn answered(&self) -> Option<&'c Answered> {
+        self.answered
     }
 
     /// Runs a batch through the remaining stages.
@@ -260,7 +305,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         self.step(None)?;
         if !self.stages.is_empty() {
             let (_, rest) = self.stages.split_at_mut(1);
-            Chain::new(rest, &mut *self.sink, self.run).finish()?;
+            Chain::new(rest, &mut *self.sink, self.run).with_answered(self.answered).finish()?;
         }
         if let Some(start) = start {
             self.nanoseconds += nanoseconds(start);
@@ -281,7 +326,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         if let Some(batch) = &batch {
             first.rows_in += batch.rows as u64;
         }
-        let mut next = Chain::new(rest, &mut *self.sink, self.run);
+        let mut next = Chain::new(rest, &mut *self.sink, self.run).with_answered(self.answered);
         next.watch(first.watched.as_mut(), first.rows_in, first.rows_out);
         let flow = match batch {
             Some(batch) => first.kernel.push(batch, &mut next),

@@ -1,9 +1,10 @@
-//! State shared by the copies of one pipeline: hash join tables and sets of distinct rows.
+//! State shared by the copies of one pipeline: hash join tables, sets of distinct rows, frontiers.
 //!
 //! # Shape
 //! Maps from steps. The address of a step identifies it: comparing addresses is sound while the plan is
 //! borrowed, and needs no numbering.
 
+use crate::pipeline::first_rows::{FirstRowsOfStep, SharedFrontiers};
 use crate::pipeline::join_table::JoinTable;
 use crate::pipeline::row_table::SharedRows;
 use crate::plan::{Pipeline, PlanStep, Step};
@@ -15,6 +16,7 @@ use std::sync::Arc;
 pub struct Shared {
     joins: FxHashMap<usize, Arc<JoinTable>>,
     rows: FxHashMap<usize, SharedRows>,
+    frontiers: FxHashMap<usize, FirstRowsOfStep>,
 }
 
 impl Shared {
@@ -52,6 +54,20 @@ impl Shared {
 
     pub(crate) fn join(&self, step: &PlanStep) -> Option<Arc<JoinTable>> {
         self.joins.get(&place(step)).cloned()
+    }
+
+    /// The frontiers among these steps are those of other runs of the steps too. Not those of nested
+    /// pipelines, whose rows are numbered anew in each run.
+    pub fn add_frontiers(&mut self, steps: &[PlanStep], frontiers: &SharedFrontiers) {
+        for (number, step) in steps.iter().enumerate() {
+            if let Step::Frontier { variables } = &step.step {
+                self.frontiers.insert(place(step), frontiers.of_step(number, variables));
+            }
+        }
+    }
+
+    pub(crate) fn frontier(&self, step: &PlanStep) -> Option<FirstRowsOfStep> {
+        self.frontiers.get(&place(step)).cloned()
     }
 
     pub(crate) fn rows(&self, step: &PlanStep) -> Option<&SharedRows> {

@@ -12,6 +12,7 @@ mod distinct_cycles;
 mod edit;
 mod edit_model;
 mod equalities;
+mod exists_hubs;
 mod exists_substituted;
 mod expensive_rows;
 mod forms;
