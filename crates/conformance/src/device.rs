@@ -2,9 +2,9 @@
 //!
 //! With `--device simulated`, queries run with a [`GpuDriver`] that moves every step that it can to the
 //! simulated device, with windows of 256 bytes, strips of 64 rows and 64 KiB of memory. With
-//! `--device cuda --kernels FILE`, they run on the first GPU, with sizes for it; `cargo xtask gpu build` makes
-//! the file. With `--faults N`, every N-th allocation, copy and launch fails as well. Answers must not depend
-//! on any of it.
+//! `--device cuda --kernels FILE`, they run on the first GPU, with sizes for it; the file is made by
+//! `cargo xtask gpu build`. With `--faults N`, every N-th allocation, copy and launch fails as well. Answers
+//! must not depend on any of it.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
