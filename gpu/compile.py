@@ -47,7 +47,8 @@ def library_folder(chosen):
     found = list(cache.glob("**/libnvrtc.so.12"))
     if not found:
         cache.mkdir(parents=True, exist_ok=True)
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(cache)]
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--retries", "1", "--timeout", "15"]
+        pip += ["--no-deps", "--dest", str(cache)]
         if subprocess.run([*pip, f"nvidia-cuda-nvrtc-cu12=={VERSION}"], check=False).returncode != 0:
             return None
         for wheel in cache.glob("*.whl"):
