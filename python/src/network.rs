@@ -6,7 +6,7 @@ use crate::call::Options;
 use crate::run::{Attempt, Running, run_once};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{PyDict, PyInt, PyList, PyString};
 use rustc_hash::FxHashSet;
 use std::sync::{Arc, OnceLock};
 use vervet::{GraphSnapshot, Id, Result, Vertex};
@@ -49,6 +49,23 @@ fn threads(options: &Options) -> usize {
 }
 
 impl Network {
+    /// The vertices that a breadth-first search reaches, their steps and predecessors.
+    fn reached(
+        &self,
+        py: Python<'_>,
+        source: u32,
+        target: Option<u32>,
+        steps_max: Option<u32>,
+        backwards: bool,
+    ) -> PyResult<(Vec<u32>, Vec<u32>, Vec<u32>)> {
+        self.check(source)?;
+        let Reached { vertices, steps, parents } = self.run(py, |limits| {
+            let graph = if backwards { self.incoming(limits)? } else { &self.outgoing };
+            BreadthFirst::new(graph, limits)?.from(source, target, steps_max.unwrap_or(u32::MAX), limits)
+        })?;
+        Ok((vertices, steps, parents))
+    }
+
     /// The edges with these labels and their ends (none: all edges, and all vertices), and the vertices with
     /// one of the labels `vertices`.
     ///
@@ -286,12 +303,33 @@ impl Network {
         steps_max: Option<u32>,
         backwards: bool,
     ) -> PyResult<(Vec<u32>, Vec<u32>, Vec<u32>)> {
-        self.check(source)?;
-        let Reached { vertices, steps, parents } = self.run(py, |limits| {
-            let graph = if backwards { self.incoming(limits)? } else { &self.outgoing };
-            BreadthFirst::new(graph, limits)?.from(source, target, steps_max.unwrap_or(u32::MAX), limits)
-        })?;
-        Ok((vertices, steps, parents))
+        self.reached(py, source, target, steps_max, backwards)
+    }
+
+    /// The steps to each vertex that a breadth-first search reaches, by its node in `nodes`; see
+    /// [`Network::search`].
+    #[pyo3(signature = (nodes, source, steps_max, backwards))]
+    fn lengths<'py>(
+        &self,
+        nodes: &Bound<'py, PyList>,
+        source: u32,
+        steps_max: Option<u32>,
+        backwards: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let py = nodes.py();
+        let (vertices, steps, _) = self.reached(py, source, None, steps_max, backwards)?;
+        let lengths = PyDict::new(py);
+        // Steps ascend, so each number becomes an object once.
+        let mut last: Option<(u32, Bound<'py, PyInt>)> = None;
+        for (vertex, steps) in vertices.into_iter().zip(steps) {
+            let number = match last.take() {
+                Some((of, number)) if of == steps => number,
+                _ => PyInt::new(py, steps),
+            };
+            lengths.set_item(nodes.get_item(vertex as usize)?, &number)?;
+            last = Some((steps, number));
+        }
+        Ok(lengths)
     }
 
     /// The core number of each vertex.

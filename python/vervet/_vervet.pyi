@@ -258,6 +258,11 @@ class Network:
     ) -> tuple[list[int], list[int], list[int]]:
         """The vertices that a breadth-first search reaches, their steps and predecessors; from the targets of
         arcs to their sources if `backwards`."""
+    def lengths(
+        self, nodes: list[Any], source: int, steps_max: int | None, backwards: bool
+    ) -> dict[Any, int]:
+        """The steps to each vertex that a breadth-first search reaches, by its node in `nodes`; see
+        `Network.search`."""
     def core_numbers(self) -> list[int]:
         """The core number of each vertex."""
     def triangles(self) -> list[int]:

@@ -282,9 +282,7 @@ def _check_in(G: Graph, node: Any, what: str) -> None:
 
 
 def _lengths(G: Graph, node: Any, cutoff: float | None, backwards: bool) -> dict[Any, int]:
-    nodes = G.nodes
-    found, steps, _ = G._core.search(G._number(node), None, _steps(cutoff), backwards)
-    return dict(zip([nodes[number] for number in found], steps))
+    return G._core.lengths(G.nodes, G._number(node), _steps(cutoff), backwards)
 
 
 def single_source_shortest_path_length(

@@ -1,17 +1,17 @@
 //! `vervet cluster`: makes the directories of a cluster, or starts one on this machine.
 
 use crate::arguments::{ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments};
-use crate::demo_folder::DemoFolder;
 use crate::output::{Failure, Outcome, Output};
 use crate::progress::Bar;
+use crate::temporary_folder::TemporaryFolder;
 use crate::{cluster_status, demo, input, interrupt};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use vervet::{Database, Error, ErrorKind, LoadOptions, Source, Watch};
-use vervet_cluster::{AUTHORITY_KEY_FILE, InitOptions, init, renew_certificate};
+use vervet::{Database, DatabaseOptions, Error, ErrorKind, LoadOptions, Source, Watch};
+use vervet_cluster::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, renew_certificate};
 
 /// The first port for clients: the one of a single server.
 const HTTP_PORT: u16 = 7878;
@@ -46,9 +46,17 @@ fn make(arguments: &ClusterInitArguments) -> Outcome {
         );
         return Err(Failure::Usage(what, "choose another --port".to_owned()));
     }
-    let database = Database::open(&arguments.from)?;
     let (servers, partitions) = (usize::from(arguments.servers), usize::from(arguments.partitions));
     let options = InitOptions::on_host(servers, partitions, &arguments.host, (arguments.port, HTTP_PORT));
+    check_new(&options, &arguments.directory)?;
+    let folder;
+    let database = match &arguments.from {
+        Some(from) => Database::open(from)?,
+        None => {
+            folder = folder_beside(&arguments.directory)?;
+            load(arguments, folder.path())?
+        }
+    };
     let bar = Bar::new();
     let report = |done, total| bar.built(done, total, "written");
     let watch = Watch::new("cluster").cancelled_by(running.token.as_atomic()).reporting_to(&report);
@@ -67,6 +75,31 @@ fn make(arguments: &ClusterInitArguments) -> Outcome {
         arguments.directory.join(AUTHORITY_KEY_FILE).display()
     );
     out.finish()
+}
+
+/// A temporary folder on the file system of the new directory, which has room for the graph.
+fn folder_beside(directory: &Path) -> vervet::Result<TemporaryFolder> {
+    let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let made = std::fs::create_dir_all(parent).and_then(|()| TemporaryFolder::new_in(parent));
+    made.map_err(|error| Error::io(format_args!("make a folder in {}", parent.display()), &error))
+}
+
+/// Loads the data of a new cluster into a database in `folder`.
+fn load(arguments: &ClusterInitArguments, folder: &Path) -> vervet::Result<Database> {
+    let to_write = DatabaseOptions { to_write: true, ..DatabaseOptions::default() };
+    let database = Database::open_or_create_with(&folder.join("db"), to_write)?;
+    let sources: Vec<Source> = arguments.data.iter().map(|file| input::source(file)).collect();
+    let bar = Bar::new();
+    let options = LoadOptions {
+        progress: Some(&bar),
+        cancelled: Some(interrupt::requested()),
+        ..LoadOptions::default()
+    };
+    let loaded = database.load_with_report(sources, &options, arguments.memory, &mut std::io::stderr());
+    bar.finish();
+    loaded?;
+    Ok(database)
 }
 
 /// A server of the demonstration, which ends with this value.
@@ -90,7 +123,7 @@ fn demonstrate(arguments: &ClusterDemoArguments) -> Outcome {
     let running = interrupt::start();
     let count = usize::from(arguments.servers);
     let folder =
-        DemoFolder::new().map_err(|error| Error::io("make the folder of the demonstration", &error))?;
+        TemporaryFolder::new().map_err(|error| Error::io("make the folder of the demonstration", &error))?;
     let database = Database::in_memory();
     let sources: Vec<Source> = match arguments.data.is_empty() {
         true => demo::sources(),

@@ -18,7 +18,6 @@ mod cluster_status;
 mod completions;
 mod constraint;
 mod demo;
-mod demo_folder;
 mod export;
 mod generate;
 mod gremlin;
@@ -51,6 +50,7 @@ mod server_address;
 mod service;
 mod shell;
 mod table;
+mod temporary_folder;
 mod update;
 mod writer_lock;
 

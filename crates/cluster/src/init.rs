@@ -74,24 +74,24 @@ fn server_name(number: usize) -> String {
     }
 }
 
-/// Writes the graph of `database` as a directory for each server below `directory`, and returns them.
-///
-/// # Errors
-/// Input: the directory exists and is not empty; too few partitions. Io: nothing of what was written stays.
-pub fn init(
-    database: &Database,
-    options: &InitOptions,
-    directory: &Path,
-    watch: &Watch<'_>,
-) -> Result<Vec<PathBuf>> {
+fn partitioning(options: &InitOptions, statements: u64) -> Result<Partitioning> {
     let partitioning = Partitioning::new(options.partitions)
         .ok_or_else(|| Error::new(ErrorKind::Input, "the number of partitions must be a power of two"))?;
     let partitioning = match options.run_bits {
         Some(run_bits) => partitioning.with_runs(run_bits),
-        None => Some(partitioning.for_vertices(database.snapshot().statement_count() / 4)),
+        None => Some(partitioning.for_vertices(statements / 4)),
     };
-    let partitioning = partitioning
-        .ok_or_else(|| Error::new(ErrorKind::Input, "a run of numbers in one partition has at most 4,096"))?;
+    partitioning
+        .ok_or_else(|| Error::new(ErrorKind::Input, "a run of numbers in one partition has at most 4,096"))
+}
+
+/// The map that [`init`] would write, if the options are right and the directory is free: to be known before
+/// a long load.
+///
+/// # Errors
+/// As [`init`].
+pub fn check_new(options: &InitOptions, directory: &Path) -> Result<ClusterMap> {
+    partitioning(options, 0)?;
     let count = options.servers.len();
     if count == 0 || count > options.partitions {
         let what = format!("{} partitions cannot be given to {count} servers", options.partitions);
@@ -116,6 +116,21 @@ pub fn init(
     };
     map.check()?;
     check_is_free(directory)?;
+    Ok(map)
+}
+
+/// Writes the graph of `database` as a directory for each server below `directory`, and returns them.
+///
+/// # Errors
+/// Input: the directory exists and is not empty; too few partitions. Io: nothing of what was written stays.
+pub fn init(
+    database: &Database,
+    options: &InitOptions,
+    directory: &Path,
+    watch: &Watch<'_>,
+) -> Result<Vec<PathBuf>> {
+    let map = check_new(options, directory)?;
+    let partitioning = partitioning(options, database.snapshot().statement_count())?;
     let partial = Partial::create(directory)?;
     write(database, partitioning, map.clone(), &partial.path, watch)?;
     partial.publish(directory)?;

@@ -23,6 +23,6 @@ mod reachability;
 
 pub use check::{Checked, check};
 pub use cluster::{Cluster, ClusterStatus, PeerStatus, ServerStatus};
-pub use init::{AUTHORITY_KEY_FILE, InitOptions, init, renew_certificate};
+pub use init::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, renew_certificate};
 pub use map::{ClusterMap, MAP_FILE, ServerEntry};
 pub use vervet_driver_cluster::ClusterCounts;

@@ -17,6 +17,9 @@ use vervet_snapshot::{Cursor, EntryFilter, Expansion, append_entries};
 /// Maximum bytes of all lists.
 const BYTES_MAX: usize = 64 << 20;
 
+/// Minimum entries of a list that is kept: a shorter one takes a round trip, as any part of a list.
+const ENTRIES_MIN: usize = 64;
+
 /// Maximum entries of a list.
 pub(crate) const ENTRIES_MAX: usize = 1 << 18;
 
@@ -118,6 +121,7 @@ impl OfSegment {
         let list = read()?.map(List::from);
         let mut state = lock(&self.lists.state);
         match &list {
+            Some(list) if list.len() < ENTRIES_MIN => {}
             Some(list) => state.keep(key, list),
             None => state.set_begun(key, Begun::TooLong),
         }
@@ -199,6 +203,14 @@ mod tests {
         assert_eq!(segment.before_first(&[key(0), key(99), key(most)]), 2);
         assert!(lists.of_segment(Id::new(Tag::Vertex, 1), Direction::Out).get(key(most)).is_none());
         assert!(lock(&lists.state).bytes <= BYTES_MAX);
+    }
+
+    #[test]
+    fn short_lists_are_not_kept() {
+        let segment = Arc::new(LongLists::default()).of_segment(Id::UNBOUND, Direction::In);
+        let read = || segment.begin(Id::UNBOUND, || Ok(Some(list(ENTRIES_MIN as u64 - 1)))).expect("read");
+        assert_eq!([read(), read(), read()].map(|list| list.is_some()), [false, true, true]);
+        assert!(segment.get(Id::UNBOUND).is_none());
     }
 
     #[test]

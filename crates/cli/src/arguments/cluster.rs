@@ -1,5 +1,6 @@
 //! Arguments of `vervet cluster`.
 
+use crate::arguments::units::size;
 use crate::server_address::server_address;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -45,8 +46,14 @@ pub(crate) struct ClusterInitArguments {
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// The database whose graph the cluster gets
-    #[arg(long, value_name = "DB")]
-    pub from: PathBuf,
+    #[arg(long, value_name = "DB", required_unless_present = "data", conflicts_with = "data")]
+    pub from: Option<PathBuf>,
+    /// Files to load in place of a database
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// Maximum memory of their load for terms and statements, such as 512M or 4G
+    #[arg(long, value_name = "SIZE", requires = "data", value_parser = size)]
+    pub memory: Option<u64>,
     /// Number of servers
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub servers: u16,

@@ -56,6 +56,40 @@ impl Drop for Process {
     }
 }
 
+/// A cluster is made from files as well as from a database, and nothing of the load stays; what is wrong is
+/// said before the load.
+#[test]
+fn a_cluster_is_made_from_files() {
+    let place = people();
+    let names = || {
+        let mut names: Vec<_> = std::fs::read_dir(place.path("."))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    std::fs::write(place.path("one.nt"), "<urn:a> <urn:p> <urn:b> .\n").unwrap();
+    std::fs::write(place.path("two.nt"), "<urn:b> <urn:p> <urn:c> .\n").unwrap();
+    place.ok(&["cluster", "init", "made", "--data", "one.nt", "two.nt", "--servers", "2", "--memory", "64M"]);
+    let checked = place.ok(&["check", "made/a"]);
+    assert!(checked.contains("2 statements"), "{checked}");
+    let made = names();
+    assert_eq!(made.len(), before.len() + 3, "{made:?}");
+    for (arguments, what) in [
+        (&["cluster", "init", "made", "--data", "missing.nt"][..], "has the servers of a cluster already"),
+        (&["cluster", "init", "new", "--data", "one.nt", "--partitions", "3"], "a power of two"),
+        (&["cluster", "init", "new", "--data", "missing.nt"], "missing.nt"),
+        (&["cluster", "init", "new", "--data", "one.nt", "--from", "db"], "cannot be used with"),
+        (&["cluster", "init", "new"], "--from"),
+    ] {
+        let done = place.run(arguments);
+        assert!(done.code != 0 && done.err.contains(what), "{arguments:?}: {done:?}");
+        assert_eq!(names(), made);
+    }
+}
+
 /// A server listens at its `http` address; the status of a cluster names servers that are down, above a table
 /// without their errors, and its exit code says so.
 #[test]

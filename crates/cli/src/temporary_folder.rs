@@ -1,9 +1,9 @@
-//! The folder of `vervet cluster demo`, and those that demonstrations ended by SIGKILL have left.
+//! Temporary folders of commands that make clusters, and those that commands ended by SIGKILL have left.
 //!
 //! # Invariants
-//! A folder has a marker file, which its demonstration keeps locked; the system releases the lock when the
-//! process ends, however it ends. A folder is a leftover only if it has the marker and its lock is free, so a
-//! running demonstration is never taken for one that has ended, whatever process has its number by now.
+//! A folder has a marker file, which its command keeps locked; the system releases the lock when the process
+//! ends, however it ends. A folder is a leftover only if it has the marker and its lock is free, so a running
+//! command is never taken for one that has ended, whatever process has its number by now.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -14,23 +14,24 @@ use tempfile::TempDir;
 const PREFIX: &str = "vervet-cluster-";
 
 /// Name of the marker.
-const MARKER: &str = "demo.lock";
+const MARKER: &str = "command.lock";
 
 /// A folder that is removed with this value.
-pub(crate) struct DemoFolder {
+pub(crate) struct TemporaryFolder {
     folder: TempDir,
     /// Locked as long as this process lives.
     _marker: File,
 }
 
-impl DemoFolder {
-    /// Removes leftovers, and makes a folder.
+impl TemporaryFolder {
+    /// Removes leftovers in the system's folder for temporary files, and makes a folder there.
     pub(crate) fn new() -> io::Result<Self> {
-        remove_leftovers(&std::env::temp_dir());
         Self::new_in(&std::env::temp_dir())
     }
 
-    fn new_in(parent: &Path) -> io::Result<Self> {
+    /// The same in another folder.
+    pub(crate) fn new_in(parent: &Path) -> io::Result<Self> {
+        remove_leftovers(parent);
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
         let unlocked = folder.path().join("marker.tmp");
         let mut marker = File::create(&unlocked)?;
@@ -48,7 +49,7 @@ impl DemoFolder {
     }
 }
 
-/// Removes the folders in `parent` whose demonstrations have ended. What cannot be removed stays.
+/// Removes the folders in `parent` whose commands have ended. What cannot be removed stays.
 fn remove_leftovers(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -88,9 +89,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_folders_of_ended_demonstrations_are_removed() -> io::Result<()> {
+    fn only_folders_of_ended_commands_are_removed() -> io::Result<()> {
         let parent = tempfile::tempdir()?;
-        let running = DemoFolder::new_in(parent.path())?;
+        let running = TemporaryFolder::new_in(parent.path())?;
         let other = parent.path().join(format!("{PREFIX}other"));
         fs::create_dir(&other)?;
         let ended = parent.path().join(format!("{PREFIX}ended"));
