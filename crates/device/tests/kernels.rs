@@ -1,4 +1,7 @@
-//! The device kernels against references of a few lines, on the simulated device with random inputs.
+//! The device kernels against references of a few lines, with random inputs.
+//!
+//! They run on the simulated device, or on the first GPU if `VERVET_KERNELS` is a file of `cargo xtask gpu build`
+//! and the feature `cuda` is on.
 #![cfg(feature = "simulated")]
 #![allow(clippy::unwrap_used, reason = "a failure fails the test")]
 
@@ -12,7 +15,17 @@ type Lists = BTreeMap<u64, Vec<u64>>;
 
 /// A device whose allocations live as long as it.
 struct Bench {
-    device: Simulated,
+    device: Box<dyn Device>,
+}
+
+/// The device of a case.
+fn bench(bytes: u64, seed: u64) -> Bench {
+    #[cfg(all(feature = "cuda", unix))]
+    if let Some(file) = std::env::var_os("VERVET_KERNELS") {
+        let gpu = vervet_device::Cuda::open(0, &std::fs::read(file).unwrap()).unwrap();
+        return Bench { device: Box::new(gpu) };
+    }
+    Bench { device: Box::new(Simulated::new(bytes, seed)) }
 }
 
 impl Bench {
@@ -32,6 +45,11 @@ impl Bench {
         let mut out = vec![0; usize::try_from(words).unwrap()];
         self.device.download(at, &mut out).unwrap();
         out
+    }
+
+    fn launch(&mut self, kernel: Kernel, parameters: &[u64]) {
+        let blocks = self.device.blocks_max();
+        self.device.launch(kernel, parameters, blocks).unwrap();
     }
 
     fn status(&mut self) -> Address {
@@ -68,7 +86,7 @@ impl Bench {
         let (states, status) = (self.zeros(rows), self.status());
         let parameters =
             Locate { rows, legs: legs.to_vec(), starts, ends, factors: Address::NONE, states, status };
-        self.device.launch(Kernel::Locate, &parameters.words(), 2).unwrap();
+        self.launch(Kernel::Locate, &parameters.words());
         (starts, ends, self.read_status(status).candidates)
     }
 }
@@ -114,7 +132,7 @@ fn an_expansion_lists_the_neighbours_of_every_row() {
         let lists = lists(random);
         let rows = random.usize(1..900);
         let column = keys(random, &lists, rows);
-        let mut bench = Bench { device: Simulated::new(1 << 28, seed) };
+        let mut bench = bench(1 << 28, seed);
         let windows = bench.windows(&lists, random.usize(1..40));
         let uploaded = bench.upload(&column);
         let legs = [Leg { key: Operand::Column(uploaded), windows }];
@@ -147,7 +165,7 @@ fn an_expansion_lists_the_neighbours_of_every_row() {
                 status,
                 ..Produce::default()
             };
-            bench.device.launch(Kernel::Produce, &parameters.words(), 2).unwrap();
+            bench.launch(Kernel::Produce, &parameters.words());
             let status = bench.read_status(status);
             assert!(!status.overflow && status.rows == last - first);
             let (keys, values) = (bench.download(to, status.rows), bench.download(values, status.rows));
@@ -177,7 +195,7 @@ fn tests_keep_the_candidates_with_an_entry_in_every_segment() {
                 _ => neighbours[random.usize(0..neighbours.len())],
             })
             .collect();
-        let mut bench = Bench { device: Simulated::new(1 << 28, seed) };
+        let mut bench = bench(1 << 28, seed);
         let (windows, in_other) = (bench.windows(&lists, 7), bench.windows(&other, 9));
         let uploaded = [&column, &others, &wanted].map(|column| bench.upload(column));
         let legs = [Leg { key: Operand::Column(uploaded[0]), windows }];
@@ -212,7 +230,7 @@ fn tests_keep_the_candidates_with_an_entry_in_every_segment() {
             status,
             ..Produce::default()
         };
-        bench.device.launch(Kernel::Produce, &parameters.words(), 2).unwrap();
+        bench.launch(Kernel::Produce, &parameters.words());
         let status = bench.read_status(status);
         let found =
             bench.download(values, status.rows).into_iter().zip(bench.download(times_to, status.rows));
@@ -258,7 +276,7 @@ fn an_intersection_has_the_neighbours_in_all_legs() {
         let rows = random.usize(1..300);
         let columns: Vec<Vec<u64>> =
             lists.iter().map(|_| (0..rows).map(|_| random.u64(0..22)).collect()).collect();
-        let mut bench = Bench { device: Simulated::new(1 << 28, seed) };
+        let mut bench = bench(1 << 28, seed);
         let legs: Vec<Leg> = lists
             .iter()
             .zip(&columns)
@@ -294,7 +312,7 @@ fn an_intersection_has_the_neighbours_in_all_legs() {
                 status,
                 ..Produce::default()
             };
-            bench.device.launch(Kernel::Produce, &parameters.words(), 1).unwrap();
+            bench.launch(Kernel::Produce, &parameters.words());
             bench.read_status(status)
         };
         assert_eq!(produce(&mut bench, Address::NONE).rows, expected.iter().sum::<u64>());
@@ -309,14 +327,14 @@ fn rows_are_multiplied_by_degrees_and_dropped_without_one() {
         let lists = lists(random);
         let rows = random.usize(1..1_500);
         let column = keys(random, &lists, rows);
-        let mut bench = Bench { device: Simulated::new(1 << 28, seed) };
+        let mut bench = bench(1 << 28, seed);
         let windows = bench.windows(&lists, 11);
         let legs = vec![Leg { key: Operand::Column(bench.upload(&column)), windows }];
         let rows = rows as u64;
         let factors = bench.zeros(rows);
         let (states, status) = (bench.zeros(rows), bench.status());
         let parameters = Locate { rows, legs, factors, states, status, ..Locate::default() };
-        bench.device.launch(Kernel::Locate, &parameters.words(), 2).unwrap();
+        bench.launch(Kernel::Locate, &parameters.words());
         let degrees: Vec<u64> =
             column.iter().map(|key| lists.get(key).map_or(0, |list| list.len() as u64)).collect();
         assert_eq!(bench.download(factors, rows), degrees);
@@ -338,7 +356,7 @@ fn rows_are_multiplied_by_degrees_and_dropped_without_one() {
             status,
             ..Produce::default()
         };
-        bench.device.launch(Kernel::Produce, &parameters.words(), 2).unwrap();
+        bench.launch(Kernel::Produce, &parameters.words());
         let status = bench.read_status(status);
         let products = || degrees.iter().zip(&times).map(|(degree, times)| degree.checked_mul(*times));
         assert_eq!(status.overflow, products().any(|product| product.is_none()));
@@ -356,7 +374,7 @@ fn rows_are_multiplied_by_degrees_and_dropped_without_one() {
 
 #[test]
 fn output_that_does_not_fit_is_reported_and_not_written() {
-    let mut bench = Bench { device: Simulated::new(1 << 20, 1) };
+    let mut bench = bench(1 << 20, 1);
     let column = bench.upload(&(0..2_000).collect::<Vec<_>>());
     let to = bench.zeros(100);
     let (states, status) = (bench.zeros(2_000), bench.status());
@@ -369,7 +387,7 @@ fn output_that_does_not_fit_is_reported_and_not_written() {
         status,
         ..Produce::default()
     };
-    bench.device.launch(Kernel::Produce, &parameters.words(), 2).unwrap();
+    bench.launch(Kernel::Produce, &parameters.words());
     assert!(bench.read_status(status).overflow);
     assert_eq!(bench.download(to, 100)[99], 0);
 }
