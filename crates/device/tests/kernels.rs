@@ -1,7 +1,7 @@
 //! The device kernels against references of a few lines, with random inputs.
 //!
-//! They run on the simulated device, or on the first GPU if `VERVET_KERNELS` is a file of `cargo xtask gpu build`
-//! and the feature `cuda` is on.
+//! They run on the simulated device, or on the first GPU if `VERVET_KERNELS` is a file of
+//! `cargo xtask gpu build` and the feature `cuda` is on.
 #![cfg(feature = "simulated")]
 #![allow(clippy::unwrap_used, reason = "a failure fails the test")]
 
