@@ -88,7 +88,7 @@ fn folder_beside(directory: &Path) -> vervet::Result<TemporaryFolder> {
 /// Loads the data of a new cluster into a database in `folder`.
 fn load(arguments: &ClusterInitArguments, folder: &Path) -> vervet::Result<Database> {
     let to_write = DatabaseOptions { to_write: true, ..DatabaseOptions::default() };
-    let database = Database::open_or_create_with(&folder.join("db"), to_write)?;
+    let database = Database::open_or_create_with(folder.join("db"), to_write)?;
     let sources: Vec<Source> = arguments.data.iter().map(|file| input::source(file)).collect();
     let bar = Bar::new();
     let options = LoadOptions {

@@ -71,9 +71,12 @@ impl Drop for Servers {
     }
 }
 
-/// The graph of `database` over the processes that were chosen; `database` itself without a choice.
+/// The graph of `database` over the processes that were chosen; without a choice `database` itself, with the
+/// device that was chosen.
 pub(crate) fn spread(database: Database) -> Result<Spread, String> {
-    let Some(&count) = SERVERS.get() else { return Ok(Spread { database, servers: None }) };
+    let Some(&count) = SERVERS.get() else {
+        return Ok(Spread::here(crate::device::attach(database)));
+    };
     let failed = |error: &dyn std::fmt::Display| format!("a cluster of {count} processes: {error}");
     let partitions = (count * PARTITIONS_EACH).next_power_of_two();
     let (folder, mut made) = directories(&database, count, partitions)?;
@@ -131,6 +134,11 @@ pub(crate) fn directories_at(
 }
 
 impl Spread {
+    /// A database in this process.
+    pub(crate) fn here(database: Database) -> Self {
+        Self { database, servers: None }
+    }
+
     /// Whether it is spread over processes, and so cannot be changed.
     pub(crate) fn is_spread(&self) -> bool {
         self.servers.is_some()

@@ -18,7 +18,7 @@ use std::time::Duration;
 use vervet_algebra::Form;
 use vervet_delta::Version;
 use vervet_dictionary::{Dictionary, DictionaryBuilder, MutableDictionary};
-use vervet_driver_local::{CutPolicy, Driver, LocalDriver, Parallelism};
+use vervet_driver_local::{CutPolicy, Parallelism};
 use vervet_env::Environment;
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::{Batch, Control, Flow, Limits};
@@ -146,7 +146,8 @@ fn build(
 /// The answer of a query on a version.
 pub(crate) fn answer(version: &Version, text: &str, threads: usize, heavy_from: Duration) -> Outcome {
     let cut_policy = if heavy_from.is_zero() { CutPolicy::EAGER } else { CutPolicy::default() };
-    let parallelism = Parallelism { threads: Some(threads), heavy_from, cut_policy };
+    let parallelism =
+        Parallelism { threads: Some(threads), heavy_from, cut_policy, ..Parallelism::default() };
     let options = match heavy_from.is_zero() {
         true => PlanOptions::default().eager(threads > 2),
         false => PlanOptions::default(),
@@ -176,7 +177,7 @@ fn run(
     let mut input = Batch::unit(plan.variables.len());
     let (mut rows, mut count) = (Vec::new(), 0);
     let mut scratch = String::new();
-    let driver = LocalDriver::default();
+    let driver = crate::device::driver_of_plans();
     driver.execute(&plan, version, &evaluator, &control, parallelism, &mut input, false, &mut |batch| {
         count += batch.rows;
         let Form::Select(columns) = &query.form else { return Ok(Flow::Done) };

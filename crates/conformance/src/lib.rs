@@ -7,6 +7,7 @@ pub mod acid;
 pub mod chaos;
 pub mod cluster;
 mod compare;
+pub mod device;
 pub mod history;
 pub mod known;
 mod layered;

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 use vervet_conformance::random::Verdict;
 use vervet_conformance::{
-    Outcome, Report, acid, chaos, cluster, history, known, ldbc, lubm, namespaces, partitions, random,
-    random_flow, random_gremlin, random_update, rdf, social_network, sparql, test_data, tinkerpop,
+    Outcome, Report, acid, chaos, cluster, device, history, known, ldbc, lubm, namespaces, partitions,
+    random, random_flow, random_gremlin, random_update, rdf, social_network, sparql, test_data, tinkerpop,
     tinkerpop_suite, w3c_suites,
 };
 
@@ -24,7 +24,8 @@ const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | 
                      history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM] | \
                      cluster-chaos [--minutes N] [--rounds N] [--seed S] [--fault NAME] [--servers N] [--namespaces]\n\
                      each with [--partitions P]: databases in memory consist of P partitions, a power of two\n\
-                     lubm, sparql, random, random-gremlin, tinkerpop, ldbc with [--cluster N]: graphs that are only read are spread over N processes";
+                     lubm, sparql, random, random-gremlin, tinkerpop, ldbc with [--cluster N]: graphs that are only read are spread over N processes\n\
+                     the same suites with [--device simulated | --device cuda --kernels FILE] [--faults N]: queries use a device, of which every N-th call fails";
 
 fn main() -> ExitCode {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -43,9 +44,16 @@ fn main() -> ExitCode {
         arguments.remove(at);
     }
     let chosen = take(&mut arguments, "--partitions", partitions::choose)
-        .and_then(|()| take(&mut arguments, "--cluster", cluster::choose));
+        .and_then(|()| take(&mut arguments, "--cluster", cluster::choose))
+        .and_then(|()| choose_device(&mut arguments));
     match chosen.and_then(|()| run(&arguments)) {
-        Ok(report) => {
+        Ok(mut report) => {
+            if let Some(used) = device::DeviceUse::so_far() {
+                println!("{used}");
+                if !used.is_any() {
+                    report.add("device", "use", Err("no query had a part on the device".to_owned()));
+                }
+            }
             println!("{report}");
             // Known failures are shown and counted, but do not fail the run.
             if known::news(&report, &[]).is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -54,6 +62,26 @@ fn main() -> ExitCode {
             eprintln!("error: {message}");
             ExitCode::from(2)
         }
+    }
+}
+
+/// Takes the options of the device out of the arguments, and chooses it for all cases.
+fn choose_device(arguments: &mut Vec<String>) -> Result<(), String> {
+    let mut value = |option: &str| {
+        let at = arguments.iter().position(|argument| argument == option)?;
+        arguments.remove(at);
+        Some(
+            (at < arguments.len())
+                .then(|| arguments.remove(at))
+                .ok_or_else(|| format!("{option} needs a value")),
+        )
+    };
+    let faults = value("--faults").transpose()?.map_or(Ok(0), |faults| number(&faults))?;
+    let kernels = value("--kernels").transpose()?;
+    match value("--device").transpose()? {
+        Some(name) => device::choose(&name, kernels.as_deref(), faults),
+        None if faults > 0 || kernels.is_some() => Err("--faults and --kernels need --device".to_owned()),
+        None => Ok(()),
     }
 }
 

@@ -407,6 +407,14 @@ pub fn changed_case(seed: u64) -> Result<Verdict, String> {
 /// # Errors
 /// The graph, the query, and the differing answers.
 pub fn case(seed: u64) -> Result<Verdict, String> {
+    case_on(seed, &|database| crate::cluster::spread(database))
+}
+
+/// [`case`] on the database that `place` makes of that of the case.
+pub(crate) fn case_on(
+    seed: u64,
+    place: &dyn Fn(Database) -> Result<crate::cluster::Spread, String>,
+) -> Result<Verdict, String> {
     if seed.is_multiple_of(NUMBERS_EVERY) {
         random_numbers::case(seed)?;
     }
@@ -414,7 +422,7 @@ pub fn case(seed: u64) -> Result<Verdict, String> {
     let (trig, text) = (&case.trig, &case.text);
     let database = crate::partitions::database(seed);
     database.load_text(Format::TriG, trig).map_err(|error| format!("seed {seed}: {error}\n{trig}"))?;
-    let database = crate::cluster::spread(database)?;
+    let database = place(database)?;
     let mut verdict = Verdict::Compared;
     for configuration in crate::CONFIGURATIONS {
         let ours = ours(&database, text, configuration, true);

@@ -3,6 +3,7 @@
 //! Unit tests, so that the test run compiles and links this crate and its dependencies once.
 
 mod acid;
+mod device;
 mod ldbc;
 mod tinkerpop;
 mod triple_terms;

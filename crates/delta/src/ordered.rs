@@ -13,8 +13,8 @@
 use std::sync::Arc;
 use vervet_model::{Id, Result, order_key};
 use vervet_snapshot::{
-    Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, SegmentStatistics,
-    successor,
+    ContentId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
+    SegmentStatistics, successor,
 };
 
 /// Number of entries that are read ahead.
@@ -138,6 +138,10 @@ impl Segment for OrderOverlay {
 
     fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()> {
         self.segment.neighbours(key, filter, out)
+    }
+
+    fn content_id(&self) -> Option<ContentId> {
+        self.segment.content_id()
     }
 
     fn is_remote(&self, keys: Option<&[Id]>) -> bool {

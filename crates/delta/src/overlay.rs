@@ -2,7 +2,8 @@
 //!
 //! # Shape
 //! A lower segment (of a store, another overlay, or none), a persistent tree of cells (see `cell`), the Bloom
-//! filter of touched keys, and statistics. A clone shares all of them and costs four atomic increments.
+//! filter of touched keys, statistics, and the identity of its entries. A clone shares all of them and costs
+//! four atomic increments.
 //! # Invariants
 //! 1. Cells are never redundant: an entry has a "present" cell only if the lower segment lacks it, and a
 //!    "removed" cell only if the lower segment has it. A degree is therefore the lower one plus a sum of 1
@@ -25,9 +26,9 @@ use crate::key_filter::KeyFilter;
 use crate::merged::{Cells, MergedEntries};
 use crate::tree::Tree;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use vervet_model::{Id, Result, Tag};
-use vervet_snapshot::{Segment, SegmentStatistics};
+use vervet_snapshot::{ContentId, Segment, SegmentStatistics};
 
 /// A segment with changes on top. See the header of this file.
 #[derive(Clone)]
@@ -38,6 +39,8 @@ pub struct Overlay {
     pub(crate) statistics: Arc<SegmentStatistics>,
     /// Number of entries of the lower segment.
     pub(crate) lower_entries: u64,
+    /// Identity of the entries, once it was requested; a change clears it.
+    pub(crate) content: OnceLock<ContentId>,
 }
 
 /// Transition of one entry between the states of its cell.
@@ -80,6 +83,7 @@ impl Overlay {
             cells: Tree::default(),
             key_filter: Arc::new(KeyFilter::for_keys(0)),
             statistics: Arc::new(statistics),
+            content: OnceLock::new(),
         }
     }
 
@@ -149,6 +153,7 @@ impl Overlay {
     /// Applies the transition that [`Overlay::change`] has returned. `string`: the neighbour of an added
     /// entry is certainly an `xsd:string`.
     pub(crate) fn apply(&mut self, key: Id, entry: [Id; 3], change: CellTransition, string: bool) {
+        self.content.take();
         match change {
             CellTransition::Add | CellTransition::Hide => {
                 let is_present = change == CellTransition::Add;
@@ -195,6 +200,7 @@ impl Overlay {
     /// cells. The caller detects entries that are parallel to existing ones ([`Overlay::set_parallel`]).
     /// `strings`: all neighbours are certainly of type `xsd:string`.
     pub(crate) fn add_all(&mut self, cells: &[Cell], strings: bool) {
+        self.content.take();
         let keys = || cells.chunk_by(|a, b| a.key == b.key).filter_map(|run| run.first());
         let touched = self.key_filter.keys() + keys().count() as u64;
         if touched > self.key_filter.capacity() {

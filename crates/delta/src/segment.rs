@@ -3,7 +3,8 @@
 use crate::{Overlay, check, degrees, expand, keys, neighbours};
 use vervet_model::{Id, Result};
 use vervet_snapshot::{
-    Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, SegmentStatistics,
+    ContentId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
+    SegmentStatistics,
 };
 
 impl Segment for Overlay {
@@ -45,6 +46,12 @@ impl Segment for Overlay {
 
     fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()> {
         neighbours::neighbours(self, key, filter, out)
+    }
+
+    fn content_id(&self) -> Option<ContentId> {
+        // A lower segment without identity must not be copied, nor what is made of it.
+        let is_copyable = self.lower.as_ref().is_none_or(|lower| lower.content_id().is_some());
+        is_copyable.then(|| *self.content.get_or_init(ContentId::new))
     }
 
     fn is_remote(&self, keys: Option<&[Id]>) -> bool {

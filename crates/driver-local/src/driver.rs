@@ -33,6 +33,20 @@ pub struct Parallelism {
     pub heavy_from: Duration,
     /// When a heavy plan is cut, and when it calls helpers.
     pub cut_policy: CutPolicy,
+    /// Whether parts of the plan may run on a device.
+    pub placement: Placement,
+}
+
+/// Where a plan may run. Without a device, or a driver that uses one, every plan runs on the CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Placement {
+    /// On a device where the estimated time there is less.
+    #[default]
+    Auto,
+    /// On the CPU.
+    Cpu,
+    /// On a device as far as possible, whatever the estimate: for tests and measurements.
+    Gpu,
 }
 
 /// When a heavy plan is cut, and when it calls helpers.
@@ -64,13 +78,23 @@ impl Parallelism {
     /// For tests: every plan that can be cut runs on `threads` threads.
     #[must_use]
     pub fn eager(threads: usize) -> Self {
-        Self { threads: Some(threads), heavy_from: Duration::ZERO, cut_policy: CutPolicy::EAGER }
+        Self {
+            threads: Some(threads),
+            heavy_from: Duration::ZERO,
+            cut_policy: CutPolicy::EAGER,
+            ..Self::default()
+        }
     }
 }
 
 impl Default for Parallelism {
     fn default() -> Self {
-        Self { threads: None, heavy_from: HEAVY_FROM_DEFAULT, cut_policy: CutPolicy::default() }
+        Self {
+            threads: None,
+            heavy_from: HEAVY_FROM_DEFAULT,
+            cut_policy: CutPolicy::default(),
+            placement: Placement::default(),
+        }
     }
 }
 

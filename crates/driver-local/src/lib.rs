@@ -22,5 +22,7 @@ mod gate;
 mod pipeline_executor;
 mod pool;
 
-pub use driver::{CutPolicy, Driver, HEAVY_FROM_DEFAULT, LocalDriver, Parallelism, THREADS_MAX, is_heavy};
+pub use driver::{
+    CutPolicy, Driver, HEAVY_FROM_DEFAULT, LocalDriver, Parallelism, Placement, THREADS_MAX, is_heavy,
+};
 pub use gate::on_heavy;

@@ -486,6 +486,21 @@ pub struct Profile {
     pub sent: Vec<(usize, Sent)>,
     /// Reads of other servers, by server.
     pub reads: Vec<(String, ReadCounts)>,
+    /// The part of the plan that ran on a device, if any did.
+    pub device: Option<DeviceProfile>,
+}
+
+/// The part of a plan that ran on a device.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DeviceProfile {
+    /// Its steps, by position in the root pipeline.
+    pub steps: Range<usize>,
+    /// Strips of input rows that ran on the device.
+    pub strips: u64,
+    /// Strips that ran on the CPU, since they did not fit or the device failed.
+    pub strips_on_cpu: u64,
+    /// Kernels that were launched.
+    pub launches: u64,
 }
 
 /// Rows that were sent from server to server, and the bytes of the requests or answers with them.

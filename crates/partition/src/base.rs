@@ -26,7 +26,7 @@ use vervet_model::{
     Direction, Error, ErrorKind, Id, LiteralKind, Meter, Partitioning, Result, Tag, TermParts, TextSearch,
     ThreadLimits,
 };
-use vervet_snapshot::{ClassId, KeyEntries, Segment, Snapshot};
+use vervet_snapshot::{ClassId, ContentId, KeyEntries, Segment, Snapshot};
 use vervet_store::{Base, CheckpointPosition, HalfSum, PartSize, PartStores, Store};
 
 /// A segment, once it was asked for; `None`: there are no entries.
@@ -175,10 +175,11 @@ impl PartitionedBase {
         let known = &self.catalog.segments[position];
         let statistics = known.statistics[direction as usize].clone();
         let routes = Arc::clone(&self.routes);
+        let content = ContentId::new();
         let lists = self.lists.of_segment(predicate, direction);
         Ok(Some(match known.is_split && direction == Direction::In {
-            true => Arc::new(SplitSegment { routes, parts, statistics, order, lists }),
-            false => Arc::new(KeyedSegment { routes, parts, statistics, order, lists }),
+            true => Arc::new(SplitSegment { routes, parts, statistics, order, lists, content }),
+            false => Arc::new(KeyedSegment { routes, parts, statistics, order, lists, content }),
         }))
     }
 

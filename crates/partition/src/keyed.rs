@@ -18,8 +18,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{
-    Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, SegmentStatistics,
-    keys_up_to, successor,
+    ContentId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
+    SegmentStatistics, keys_up_to, successor,
 };
 
 /// Entries of a key that are read at a time from another server.
@@ -39,6 +39,7 @@ pub(crate) struct KeyedSegment {
     pub(crate) statistics: SegmentStatistics,
     pub(crate) order: Option<Id>,
     pub(crate) lists: OfSegment,
+    pub(crate) content: ContentId,
 }
 
 /// The keys of one part among those of a call.
@@ -298,6 +299,10 @@ impl Segment for KeyedSegment {
             Some(part) => part_neighbours(part, key, filter, out),
             None => Ok(()),
         }
+    }
+
+    fn content_id(&self) -> Option<ContentId> {
+        (!self.is_remote(None)).then_some(self.content)
     }
 
     fn is_remote(&self, keys: Option<&[Id]>) -> bool {

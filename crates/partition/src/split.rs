@@ -19,8 +19,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{
-    Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, SegmentStatistics,
-    append_entries, keys_up_to, successor,
+    ContentId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
+    SegmentStatistics, append_entries, keys_up_to, successor,
 };
 
 /// Size of the first chunk of entries, and of the largest.
@@ -41,6 +41,7 @@ pub(crate) struct SplitSegment {
     pub(crate) statistics: SegmentStatistics,
     pub(crate) order: Option<Id>,
     pub(crate) lists: OfSegment,
+    pub(crate) content: ContentId,
 }
 
 /// The entries of one key in one part.
@@ -351,6 +352,10 @@ impl Segment for SplitSegment {
         }
         out[first..].sort_unstable();
         Ok(())
+    }
+
+    fn content_id(&self) -> Option<ContentId> {
+        (!self.is_remote(None)).then_some(self.content)
     }
 
     fn is_remote(&self, _: Option<&[Id]>) -> bool {

@@ -3,7 +3,7 @@
 use vervet_model::{Id, Result};
 
 /// Condition on the graph of an entry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum GraphFilter {
     /// The default graph.
     #[default]
@@ -33,7 +33,7 @@ impl GraphFilter {
 /// Condition on entries.
 ///
 /// A segment without graph and edge columns (the common case) tests nothing for the default value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct EntryFilter {
     /// The graph.
     pub graph: GraphFilter,

@@ -15,11 +15,13 @@
 //! Versions and visibility: a snapshot is already a view at one read timestamp.
 #![forbid(unsafe_code)]
 
+mod content;
 mod expansion;
 mod overlaps;
 mod sketch;
 mod statistics;
 
+pub use content::ContentId;
 pub use expansion::{
     Cursor, EntryFilter, Expansion, GraphFilter, KeyEntries, OrderRange, OrderedEntry, append_entries,
     successor,
@@ -274,6 +276,11 @@ pub trait Segment: Send + Sync {
     /// Whether entries of one of these keys are at another server, so that a call takes a round trip: then
     /// one call for many keys is better than one for each. `None`: of any key.
     fn is_remote(&self, keys: Option<&[Id]>) -> bool;
+
+    /// Identity of the entries, for caches of copies of them, such as that of a device. `None`: reads must
+    /// not be replaced by a copy, since they are recorded or go to other servers, or because the entries have
+    /// no identity.
+    fn content_id(&self) -> Option<ContentId>;
 
     /// Appends up to `limit` keys that are not below `from`, ascending, and returns the key to continue with;
     /// `None` at the end. Fewer than `limit` do not mean the end. All keys are listed, also those whose

@@ -31,7 +31,7 @@ use vervet_codec::{Array, ArrayView, Codes, Damaged, KeySet, NONE, Reader};
 use vervet_env::Bytes;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::{
-    ClassId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
+    ClassId, ContentId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
     SegmentStatistics,
 };
 
@@ -49,6 +49,7 @@ pub struct BaseSegment {
     /// The property that orders the entries, and the order column.
     order: Option<(Id, Arc<LazySection<OrderColumn>>)>,
     bitmaps: KeyBitmaps,
+    content: ContentId,
 }
 
 impl BaseSegment {
@@ -112,6 +113,7 @@ impl BaseSegment {
             parts,
             order: None,
             bitmaps: KeyBitmaps::default(),
+            content: ContentId::new(),
         })
     }
 
@@ -388,6 +390,10 @@ impl Segment for BaseSegment {
             }
         }
         Ok(())
+    }
+
+    fn content_id(&self) -> Option<ContentId> {
+        Some(self.content)
     }
 
     fn is_remote(&self, _: Option<&[Id]>) -> bool {

@@ -14,7 +14,7 @@ use vervet_model::{
     vocab::{EDGE_NAMESPACE, RDF_TYPE},
 };
 use vervet_snapshot::{
-    ClassId, ClassPairCount, Cursor, EntryFilter, Expansion, GraphFilter, KeySketch, OrderRange,
+    ClassId, ClassPairCount, ContentId, Cursor, EntryFilter, Expansion, GraphFilter, KeySketch, OrderRange,
     OrderedEntry, Segment, SegmentStatistics, Snapshot,
 };
 
@@ -41,6 +41,7 @@ struct MemorySegment {
     entries: Vec<[Id; 4]>,
     keys: Vec<Id>,
     statistics: SegmentStatistics,
+    content: ContentId,
 }
 
 impl MemorySnapshot {
@@ -442,7 +443,7 @@ impl MemorySegment {
             untyped_keys: keys_of_class.get(&ClassId::UNTYPED).copied().unwrap_or_default(),
             keys_of_class: keys_of_class.into_iter().collect(),
         };
-        Self { entries, keys, statistics }
+        Self { entries, keys, statistics, content: ContentId::new() }
     }
 
     /// The entries of `key` that pass `filter`.
@@ -569,6 +570,10 @@ impl Segment for MemorySegment {
         _out: &mut Vec<OrderedEntry>,
     ) -> Result<()> {
         Err(vervet_snapshot::no_order_error())
+    }
+
+    fn content_id(&self) -> Option<ContentId> {
+        Some(self.content)
     }
 
     fn is_remote(&self, _: Option<&[Id]>) -> bool {

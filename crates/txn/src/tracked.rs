@@ -14,8 +14,8 @@ use vervet_delta::Version;
 use vervet_model::vocab::RDF_TYPE;
 use vervet_model::{Direction, Id, LiteralKind, Meter, Result, Tag, TermParts, TextSearch, lock};
 use vervet_snapshot::{
-    ClassId, Cursor, EntryFilter, Expansion, GraphFilter, KeyEntries, OrderRange, OrderedEntry, Segment,
-    SegmentStatistics, Snapshot,
+    ClassId, ContentId, Cursor, EntryFilter, Expansion, GraphFilter, KeyEntries, OrderRange, OrderedEntry,
+    Segment, SegmentStatistics, Snapshot,
 };
 
 /// See the header of this file.
@@ -271,6 +271,11 @@ impl Segment for TrackedSegment<'_> {
     fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()> {
         lock(self.reads).add_keys(self.predicate, self.direction, &[key]);
         self.segment.neighbours(key, filter, out)
+    }
+
+    fn content_id(&self) -> Option<ContentId> {
+        // A read of a copy would not be recorded.
+        None
     }
 
     fn is_remote(&self, keys: Option<&[Id]>) -> bool {

@@ -323,6 +323,15 @@ impl Database {
         Self::new(environment, None, transactions, driver)
     }
 
+    /// The same database, whose queries `driver` runs, such as one that uses a device. Plans of queries are
+    /// cached separately.
+    #[must_use]
+    pub fn with_driver(&self, driver: Arc<dyn Driver>) -> Self {
+        let inner = &self.inner;
+        let transactions = Arc::clone(&inner.transactions);
+        Self::new(inner.environment.clone(), inner.directory.clone(), transactions, driver)
+    }
+
     /// Writes the current graph in several partitions to a directory without one, for the servers of a
     /// cluster (`vervet cluster init`). Blocks nothing.
     ///

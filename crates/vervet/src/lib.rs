@@ -74,8 +74,8 @@ mod pages {
 pub use database::{ComponentSize, Database, GraphSnapshot};
 pub use gremlin::{GremlinOptions, GremlinResults, GremlinScript};
 pub use options::{
-    CancelToken, DatabaseOptions, HEAVY_FROM_DEFAULT, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT,
-    QueryOptions, RowCounter, THREADS_MAX,
+    CancelToken, DatabaseOptions, HEAVY_FROM_DEFAULT, Placement, QUERY_MEMORY_DEFAULT_BYTES,
+    QUERY_TIMEOUT_DEFAULT, QueryOptions, RowCounter, THREADS_MAX,
 };
 pub use query::answer::{Answer, Row, Solutions};
 pub use query::plans::PlanCacheCounts;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use vervet_algebra::Dataset;
 use vervet_driver_local::{CutPolicy, Parallelism};
-pub use vervet_driver_local::{HEAVY_FROM_DEFAULT, THREADS_MAX};
+pub use vervet_driver_local::{HEAVY_FROM_DEFAULT, Placement, THREADS_MAX};
 use vervet_env::Environment;
 use vervet_model::Partitioning;
 use vervet_results::TableOptions;
@@ -174,6 +174,9 @@ pub struct QueryOptions {
     /// The estimated single-thread time from which on a query is heavy. Zero, for tests: every query that can
     /// run in parallel is heavy, and every query with more rows than estimated is planned again.
     pub heavy_from: Duration,
+    /// Whether parts of a plan may run on a device, if the database has one
+    /// ([`crate::Database::with_driver`]).
+    pub placement: Placement,
     /// Whether to optimize the plan. Without it, patterns run in the order of the text with the simplest
     /// operators. The answers are the same; tests compare both.
     pub optimize: bool,
@@ -198,6 +201,7 @@ impl Default for QueryOptions {
             profile: false,
             threads: None,
             heavy_from: HEAVY_FROM_DEFAULT,
+            placement: Placement::default(),
             optimize: true,
             services: None,
             table: TableOptions::default(),
@@ -291,7 +295,8 @@ impl QueryOptions {
     pub(crate) fn parallelism(&self) -> Parallelism {
         let heavy_from = self.heavy_from;
         let cut_policy = if heavy_from.is_zero() { CutPolicy::EAGER } else { CutPolicy::default() };
-        Parallelism { threads: self.threads.map(|threads| threads.max(1)), heavy_from, cut_policy }
+        let threads = self.threads.map(|threads| threads.max(1));
+        Parallelism { threads, heavy_from, cut_policy, placement: self.placement }
     }
 
     /// The same options with another timeout.

@@ -13,6 +13,9 @@
 //! * `cargo xtask book` checks the links of the documentation and builds it as a book. With `--check` it only
 //!   checks, as `ci` does.
 //! * `cargo xtask chart` draws the chart of the README.
+//! * `cargo xtask gpu check` compiles the device kernels for GPUs, and fails on warnings, stack frames and
+//!   spills; `gpu build FOLDER` also writes the results. Both need Python; NVRTC is downloaded once. `ci`
+//!   checks, too.
 //! * `cargo xtask dist` builds the program for distribution (`--target TRIPLE`).
 #![forbid(unsafe_code)]
 
@@ -23,6 +26,7 @@ mod circles;
 mod command;
 mod dist;
 mod features;
+mod gpu;
 mod licences;
 mod page;
 mod python;
@@ -31,7 +35,7 @@ mod tidy;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | conformance lubm | sparql | rdf | protocol | random | random-update | random-flow | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S]\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | gpu check | gpu build FOLDER | conformance lubm | sparql | rdf | protocol | random | random-update | random-flow | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S]\n";
 
 /// A step of CI: its name, its command, and its environment variables.
 struct Step {
@@ -87,6 +91,7 @@ fn main() -> ExitCode {
         ["book"] => book::book(false),
         ["book", "--check"] => book::book(true),
         ["chart"] => chart::chart(),
+        ["gpu", arguments @ ..] if matches!(arguments, ["check"] | ["build", _]) => gpu::compile(arguments),
         ["dist"] => dist::dist(None),
         ["dist", "--target", triple] => dist::dist(Some(triple)),
         ["conformance", "protocol"] => {
@@ -135,6 +140,8 @@ fn ci() -> Result<(), String> {
         println!("== {}: cargo {}", step.name, step.arguments.join(" "));
         measured(step.name, &mut || cargo(step.arguments, step.environment))?;
     }
+    println!("== device kernels");
+    measured("device kernels", &mut || gpu::compile(&["check"]))?;
     println!("== python");
     measured("python", &mut python::python)?;
     println!("== seconds of each step");

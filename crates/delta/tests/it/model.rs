@@ -147,13 +147,18 @@ fn layers_over_layers() {
                     }
                 };
                 let [key, rest @ ..] = entry;
-                if random.one_in(2) {
+                let content = overlay.content_id();
+                assert!(content.is_some() && overlay.clone().content_id() == content, "{context}");
+                let is_changed = if random.one_in(2) {
                     let inserted = overlay.insert(key, rest).expect("whole");
                     assert_eq!(inserted, expected.insert(entry), "{context}: insert {entry:?}");
+                    inserted
                 } else {
                     let removed = overlay.remove(key, rest).expect("whole");
                     assert_eq!(removed, expected.remove(&entry), "{context}: remove {entry:?}");
-                }
+                    removed
+                };
+                assert_eq!(overlay.content_id() != content, is_changed, "{context}: identity of entries");
                 assert_eq!(
                     overlay.contains(key, rest).expect("whole"),
                     expected.contains(&entry),
@@ -193,6 +198,7 @@ fn hubs_and_many_keys() {
     let empty = Arc::new(vervet_store::Store::empty().expect("nothing"));
     let mut version = Version::new(empty, Arc::clone(&terms));
     let mut expected = BTreeSet::new();
+    let mut contents = BTreeSet::new();
     for round in 0..6 {
         let mut batch = Vec::new();
         for vertex in &all {
@@ -206,6 +212,8 @@ fn hubs_and_many_keys() {
         expected.extend(batch.iter().copied());
         let came = version.insert_all(&batch).expect("known ids");
         assert_eq!(came, (expected.len() - before) as u64, "seed {seed}");
+        let segment = version.segment(predicate, Direction::Out).expect("whole").expect("entries");
+        assert!(contents.insert(segment.content_id()), "seed {seed}: other entries with an identity in use");
         for _ in 0..500 {
             let at = usize::try_from(random.below(expected.len() as u64)).expect("small");
             let Some(statement) = expected.iter().nth(at).copied() else { continue };

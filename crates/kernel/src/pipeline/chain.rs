@@ -101,6 +101,12 @@ impl<'a> Run<'a> {
         self.control
     }
 
+    /// Whether the run measures its steps.
+    #[must_use]
+    pub fn profiles(&self) -> bool {
+        self.profile
+    }
+
     /// Number of columns of a batch.
     #[must_use]
     pub fn variables(&self) -> usize {

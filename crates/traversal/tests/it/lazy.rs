@@ -99,6 +99,10 @@ impl Segment for CountingSegment<'_> {
         Ok(())
     }
 
+    fn content_id(&self) -> Option<vervet_snapshot::ContentId> {
+        None
+    }
+
     fn is_remote(&self, keys: Option<&[Id]>) -> bool {
         self.inner.is_remote(keys)
     }

@@ -1,0 +1,3 @@
+// All device kernels, as one translation unit.
+#include "locate.cu"
+#include "produce.cu"

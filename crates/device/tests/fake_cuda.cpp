@@ -1,0 +1,102 @@
+// A CUDA driver in software, for tests: the functions that cuda.rs calls, on memory of the host.
+#include "../kernels/simulated.cpp"
+#include <cstdlib>
+#include <map>
+
+namespace {
+std::map<u64, size_t> allocations;
+size_t used = 0;
+const size_t TOTAL = 1 << 20;
+bool current = false;
+int broken = 0;  // every call fails with this error
+char locate, produce, module, context;
+int result(int own) { return broken ? broken : own; }
+}  // namespace
+
+extern "C" {
+int cuInit(unsigned flags) { return flags == 0 ? 0 : 1; }
+int cuDeviceGet(int* device, int ordinal) {
+  if (ordinal != 0) return 101;  // no such device
+  *device = 7;
+  return 0;
+}
+int cuDeviceGetName(char* name, int length, int device) {
+  if (device != 7) return 101;
+  strncpy(name, "driver in software", length);
+  return 0;
+}
+int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  if (device != 7 || attribute != 16) return 1;
+  *value = 3;
+  return 0;
+}
+int cuDevicePrimaryCtxRetain(void** out, int) {
+  *out = &context;
+  return 0;
+}
+int cuDevicePrimaryCtxRelease(int) {
+  current = false;
+  return allocations.empty() ? 0 : 1;
+}
+int cuCtxSetCurrent(void* handle) {
+  current = handle == &context;
+  return 0;
+}
+int cuMemGetInfo_v2(size_t* free, size_t* total) {
+  *free = TOTAL - used;
+  *total = TOTAL;
+  return result(current ? 0 : 201);
+}
+int cuMemAlloc_v2(u64* address, size_t bytes) {
+  if (!current) return 201;
+  if (bytes > TOTAL - used) return 2;
+  *address = (u64)malloc(bytes);
+  allocations[*address] = bytes;
+  used += bytes;
+  return result(0);
+}
+int cuMemFree_v2(u64 address) {
+  if (!allocations.count(address)) return 1;
+  used -= allocations[address];
+  allocations.erase(address);
+  free((void*)address);
+  return 0;
+}
+int cuMemcpyHtoD_v2(u64 to, const void* from, size_t bytes) {
+  if (!broken) memcpy((void*)to, from, bytes);
+  return result(current ? 0 : 201);
+}
+int cuMemcpyDtoH_v2(void* to, u64 from, size_t bytes) {
+  if (!broken) memcpy(to, (void*)from, bytes);
+  return result(current ? 0 : 201);
+}
+int cuMemsetD8_v2(u64 at, unsigned char value, size_t bytes) {
+  if (!broken) memset((void*)at, value, bytes);
+  return result(current ? 0 : 201);
+}
+int cuModuleLoadData(void** out, const void* image) {
+  if (strcmp((const char*)image, "kernels") != 0) return 209;  // no kernel image for this device
+  *out = &module;
+  return current ? 0 : 201;
+}
+int cuModuleGetFunction(void** out, void* of, const char* name) {
+  if (of != &module) return 400;
+  *out = strcmp(name, "vervet_locate") == 0 ? &locate : strcmp(name, "vervet_produce") == 0 ? &produce : nullptr;
+  return *out ? 0 : 500;
+}
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int threads, size_t) {
+  *blocks = function == &locate ? 4 : 2;
+  return threads == 256 ? 0 : 1;
+}
+int cuLaunchKernel(void* function, unsigned grid, unsigned y, unsigned z, unsigned threads, unsigned ty, unsigned tz,
+                   unsigned shared, void* stream, void** parameters, void** extra) {
+  if (!current) return 201;
+  if (y != 1 || z != 1 || threads != 256 || ty != 1 || tz != 1 || shared || stream || extra) return 1;
+  if (broken) return broken;
+  size_t size = function == &locate ? sizeof(LocateParameters) : sizeof(ProduceParameters);
+  int done = vervet_simulated_launch(function == &produce, (const u64*)parameters[0], size / 8, grid, 1);
+  return done == 0 ? 0 : 719;
+}
+// For tests: from now on calls fail with this error; 0: no more.
+void vervet_break(int error) { broken = error; }
+}
