@@ -371,8 +371,8 @@ fn queries_that_share_helpers_all_end() {
 /// Entries of the hub of the next test: several claims, of which each is returned once.
 const HUB_DEGREE: u64 = 2_100;
 
-/// A helper that expands the last claim returns the rest of it when the calling thread has seen that no claim is
-/// left; if it then gives way to another query, the calling thread takes that rest.
+/// A helper that expands the last claim returns the rest of it when the calling thread has seen that no claim
+/// is left; if it then gives way to another query, the calling thread takes that rest.
 #[test]
 fn helpers_that_give_way_lose_no_rows() {
     let mut graph = MemorySnapshot::default();
@@ -391,7 +391,7 @@ fn helpers_that_give_way_lose_no_rows() {
     let access = access(predicate);
     let to = |key, neighbour| Step::Expand {
         key: Operand::Variable(key),
-        access: access.clone(),
+        access,
         neighbour: Some(neighbour),
         edge: None,
     };
