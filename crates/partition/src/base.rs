@@ -9,6 +9,7 @@
 use crate::bytes::{self, Request};
 use crate::call::{PartSegment, answer, empty_answer};
 use crate::catalog::Catalog;
+use crate::copied::{CopiedSegment, ENTRIES_MAX};
 use crate::counted;
 use crate::keyed::KeyedSegment;
 use crate::long_lists::LongLists;
@@ -44,6 +45,8 @@ pub struct PartitionedBase {
     /// By position in the catalog, and direction.
     segments: Vec<[SegmentSlot; 2]>,
     lists: Arc<LongLists>,
+    /// See [`crate::PartitionDirectory::set_copied_part`].
+    copied_part: u64,
 }
 
 impl fmt::Debug for PartitionedBase {
@@ -65,7 +68,7 @@ impl PartitionedBase {
         let catalog = Catalog::of(&stores.iter().collect::<Vec<_>>(), split)?;
         let routes = Routes::new(partitioning, (0..stores.len()).map(Some).collect());
         let stores = stores.into_iter().map(Arc::new).enumerate().collect();
-        Ok(Self::with_catalog(routes, stores, Vec::new(), Arc::new(catalog)))
+        Ok(Self::with_catalog(routes, stores, Vec::new(), Arc::new(catalog), u64::MAX))
     }
 
     /// The graph of the partitions of this process and of those of `remotes`. Parts are numbered in this
@@ -75,6 +78,7 @@ impl PartitionedBase {
         stores: Vec<(usize, Arc<Store>)>,
         remotes: Vec<Arc<dyn Remote>>,
         catalog: Arc<Catalog>,
+        copied_part: u64,
     ) -> Self {
         let predicates = catalog.predicates.iter();
         Self {
@@ -88,6 +92,7 @@ impl PartitionedBase {
             remotes,
             catalog,
             lists: Arc::default(),
+            copied_part,
         }
     }
 
@@ -177,9 +182,23 @@ impl PartitionedBase {
         let routes = Arc::clone(&self.routes);
         let content = ContentId::new();
         let lists = self.lists.of_segment(predicate, direction);
-        Ok(Some(match known.is_split && direction == Direction::In {
-            true => Arc::new(SplitSegment { routes, parts, statistics, order, lists, content }),
-            false => Arc::new(KeyedSegment { routes, parts, statistics, order, lists, content }),
+        let is_split = known.is_split && direction == Direction::In;
+        let is_remote = parts.iter().any(|part| matches!(part, Some(PartSegment::Remote(..))));
+        let is_copied = is_remote
+            && statistics.entries <= ENTRIES_MAX
+            && statistics.entries.saturating_mul(self.copied_part) <= self.catalog.statements;
+        let copies = lists.clone();
+        Ok(Some(match (is_split, is_copied) {
+            (true, false) => Arc::new(SplitSegment { routes, parts, statistics, order, lists, content }),
+            (true, true) => Arc::new(CopiedSegment::new(
+                SplitSegment { routes, parts, statistics, order, lists, content },
+                copies,
+            )),
+            (false, false) => Arc::new(KeyedSegment { routes, parts, statistics, order, lists, content }),
+            (false, true) => Arc::new(CopiedSegment::new(
+                KeyedSegment { routes, parts, statistics, order, lists, content },
+                copies,
+            )),
         }))
     }
 

@@ -35,7 +35,11 @@ pub struct PartitionDirectory {
     partitioning: Partitioning,
     files: PartFiles,
     catalog: Arc<Catalog>,
+    copied_part: u64,
 }
+
+/// A segment with at most this part of the statements of the graph is copied from other servers.
+const COPIED_PART: u64 = 64;
 
 /// Another server with the partitions that it has.
 pub type RemotePart = (Arc<dyn Remote>, Vec<usize>);
@@ -65,7 +69,7 @@ impl PartitionDirectory {
         let stores: Vec<_> = parts.stores.iter().collect();
         let catalog = Arc::new(Catalog::of(&stores, parts.split)?);
         let (environment, path) = (environment.clone(), path.to_owned());
-        let directory = Self { environment, path, partitioning, files, catalog };
+        let directory = Self { environment, path, partitioning, files, catalog, copied_part: COPIED_PART };
         directory.publish()?;
         Ok(directory)
     }
@@ -87,7 +91,13 @@ impl PartitionDirectory {
         let (partitioning, files, catalog) =
             read.map_err(|damaged| Error::corrupt(file.display(), damaged.0))?;
         let (environment, path, catalog) = (environment.clone(), path.to_owned(), Arc::new(catalog));
-        Ok(Self { environment, path, partitioning, files, catalog })
+        Ok(Self { environment, path, partitioning, files, catalog, copied_part: COPIED_PART })
+    }
+
+    /// Copies segments from other servers that have at most this part of the statements of the graph, as far
+    /// as they are short. By default a 64th: of a small graph nothing. 1: all short segments, for tests.
+    pub fn set_copied_part(&mut self, part: u64) {
+        self.copied_part = part;
     }
 
     /// The number of partitions.
@@ -145,7 +155,7 @@ impl PartitionDirectory {
         let base = |routes, remotes| {
             let routes = Routes::new(self.partitioning, routes);
             let (stores, catalog) = (stores.clone(), Arc::clone(&self.catalog));
-            Arc::new(PartitionedBase::with_catalog(routes, stores, remotes, catalog))
+            Arc::new(PartitionedBase::with_catalog(routes, stores, remotes, catalog, self.copied_part))
         };
         let remotes = remotes.iter().map(|(remote, _)| Arc::clone(remote)).collect();
         Ok([base(own_only, Vec::new()), base(part_of, remotes)])

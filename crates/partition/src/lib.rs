@@ -23,6 +23,7 @@ mod build;
 mod bytes;
 mod call;
 mod catalog;
+mod copied;
 mod counted;
 mod directory;
 mod gather;

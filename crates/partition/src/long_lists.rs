@@ -5,7 +5,8 @@
 //! A list that does not fit into an answer is read in parts. When that begins a second time, all of it is
 //! read and kept, as the base never changes. The list that was kept first goes first.
 //! # Cost
-//! [`BYTES_MAX`] at most, for all queries together. A lock and a look-up for each row that may be one.
+//! [`BYTES_MAX`] at most, for all queries together, and [`COPIED_BYTES_MAX`] for segments that are copied
+//! (`copied`). A lock and a look-up for each row that may be one.
 
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -16,6 +17,9 @@ use vervet_snapshot::{Cursor, EntryFilter, Expansion, append_entries};
 
 /// Maximum bytes of all lists.
 const BYTES_MAX: usize = 64 << 20;
+
+/// Maximum bytes of all copies of segments.
+const COPIED_BYTES_MAX: usize = 32 << 20;
 
 /// Minimum entries of a list that is kept: a shorter one takes a round trip, as any part of a list.
 const ENTRIES_MIN: usize = 64;
@@ -38,6 +42,8 @@ pub(crate) struct LongLists {
     state: Mutex<State>,
     /// The number of lists, to be read without the lock.
     count: AtomicUsize,
+    /// Bytes of copies of segments, which stay.
+    copied_bytes: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -71,6 +77,16 @@ impl LongLists {
 }
 
 impl OfSegment {
+    /// Whether a copy of the segment of so many bytes has room; it then counts for ever.
+    pub(crate) fn reserve(&self, bytes: usize) -> bool {
+        let copied = &self.lists.copied_bytes;
+        let has_room = copied.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= COPIED_BYTES_MAX;
+        if !has_room {
+            copied.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        has_room
+    }
+
     fn key(&self, key: Id) -> Key {
         (self.predicate, self.direction, key)
     }

@@ -232,6 +232,16 @@ fn served(
     count: usize,
     servers: usize,
 ) -> Vec<(Arc<PartitionedBase>, Vec<Arc<Twin>>)> {
+    served_with(graph, environment, (count, servers), false)
+}
+
+/// [`served`]; `copied`: short segments are copied from other servers when they are read a second time.
+fn served_with(
+    graph: &Graph,
+    environment: &Environment,
+    (count, servers): (usize, usize),
+    copied: bool,
+) -> Vec<(Arc<PartitionedBase>, Vec<Arc<Twin>>)> {
     // Each number of servers has another length of runs.
     let runs = u32::try_from(servers % 3).expect("small");
     let partitioning = Partitioning::new(count).and_then(|one| one.with_runs(runs)).expect("a power of two");
@@ -239,7 +249,10 @@ fn served(
     let builder = graph.builder(options(environment)).expect("a good graph");
     PartitionDirectory::write(builder, graph.dictionary.clone(), partitioning, environment, path)
         .expect("written");
-    let directory = PartitionDirectory::open(environment, path).expect("a catalog");
+    let mut directory = PartitionDirectory::open(environment, path).expect("a catalog");
+    if copied {
+        directory.set_copied_part(1);
+    }
     assert_eq!(directory.partitioning(), partitioning);
     let own =
         |server: usize| (0..count).filter(|partition| partition % servers == server).collect::<Vec<_>>();
@@ -295,7 +308,7 @@ fn servers_are_the_whole_graph() {
         let context = format!("seed {seed}, round {round}, {shape:?}, {servers} servers, {count} partitions");
         let environment = Environment::simulated(seed);
         let whole = graph.build(options(&environment), &Target::Memory);
-        for (base, twins) in served(&graph, &environment, count, servers) {
+        for (base, twins) in served_with(&graph, &environment, (count, servers), round % 2 == 1) {
             compare_snapshot(&*base, &graph, &mut random, &context);
             listed += compare_with_store(&base, &whole, &mut random, &context);
             requests += twins.iter().map(|twin| twin.requests.load(Ordering::Relaxed)).sum::<u64>();

@@ -25,9 +25,10 @@ fn heavy_queries_run_at_all_servers() {
             }
         }
         let counts: Vec<_> = servers.iter().map(Cluster::query_counts).collect();
-        // Not paths without bound ends, nor the few rows of a constant.
+        // Not paths without bound ends, as chains under DISTINCT are with one thread, nor the few rows of a
+        // constant.
         let (asked, others) = counts.split_last().expect("servers");
-        assert!(asked.queries >= 50 && asked.rows_moved > 1_000, "{counts:?}");
+        assert!(asked.queries >= 45 && asked.rows_moved > 1_000, "{counts:?}");
         assert!(others.iter().all(|one| one.tasks >= 20), "{counts:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Lists of hubs over servers: how often they are read.
+//! Lists of hubs and short segments over servers: how often they are read.
 
 use crate::{rows, start};
 use std::time::Duration;
@@ -13,6 +13,9 @@ fn hubs() -> Database {
         text.push_str(&format!("<urn:v{number}> <urn:hub> <urn:h{}> .\n", number % 4));
         text.push_str(&format!("<urn:v{number}> <urn:knows> <urn:v{knows}> , <urn:v{other}> .\n"));
         text.push_str(&format!("<urn:v{number}> a <urn:T{}> .\n", number % 3));
+        if number % 200 == 7 {
+            text.push_str(&format!("<urn:v{number}> <urn:rare> <urn:r{}> .\n", number % 3));
+        }
     }
     let database = Database::in_memory();
     database.load_text(Format::Turtle, &text).expect("a graph");
@@ -26,6 +29,8 @@ const QUERIES: &[&str] = &[
     "SELECT (COUNT(*) AS ?n) { ?x <urn:knows> ?y FILTER NOT EXISTS { ?q <urn:hub> ?h . ?x <urn:hub> ?h \
      FILTER(?q != ?x && ?q != ?y) } }",
     "SELECT (COUNT(*) AS ?n) { ?x <urn:knows> ?y FILTER EXISTS { ?y <urn:hub> ?h . ?q <urn:hub> ?h . ?q <urn:knows> ?x } }",
+    "SELECT ?x { ?x <urn:knows> ?k FILTER EXISTS { ?x <urn:hub> ?h . ?y <urn:hub> ?h . ?y <urn:rare> ?q } }",
+    "SELECT (COUNT(*) AS ?n) { ?x <urn:knows> ?k OPTIONAL { ?y <urn:rare> ?q . ?x <urn:hub> ?h . ?y <urn:hub> ?h } }",
     "SELECT DISTINCT ?t ?u { ?x a ?t ; <urn:knows> ?y . ?y <urn:hub> ?h . ?w <urn:hub> ?h . ?w a ?u }",
     "SELECT DISTINCT ?u { ?x a ?t ; <urn:knows> ?y . ?y <urn:hub> ?h . ?w <urn:hub> ?h . ?w a ?u }",
     "SELECT ?t (COUNT(DISTINCT ?w) AS ?n) { ?x a ?t . ?x <urn:knows> ?y . ?y <urn:hub> ?h . ?w <urn:hub> ?h } GROUP BY ?t",
