@@ -115,6 +115,8 @@ def test_wait_ends_by_ctrl_c_and_the_process_ends(tmp_path):
         textwrap.dedent(
             """
             import signal, sys, threading, vervet
+            # A parent, such as a shell that runs the tests in the background, may have it ignored.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             server = vervet.open().serve(port=0)
             if sys.argv[1] == "wait":
                 threading.Timer(0.5, lambda: signal.raise_signal(signal.SIGINT)).start()
