@@ -54,12 +54,17 @@ impl<S: Segment> CopiedSegment<S> {
         if !self.was_read.swap(true, Ordering::Relaxed) {
             return Ok(None);
         }
-        let bytes = usize::try_from(self.inner.statistics().entries).unwrap_or(usize::MAX);
-        let copy = match self.lists.reserve(bytes.saturating_mul(ENTRY_BYTES)) {
-            true => Some(Copied::of(&self.inner)?),
-            false => None,
-        };
-        Ok(self.copy.get_or_init(|| copy).as_ref())
+        let entries = usize::try_from(self.inner.statistics().entries).unwrap_or(usize::MAX);
+        let bytes = entries.saturating_mul(ENTRY_BYTES);
+        if !self.lists.reserve(bytes) {
+            return Ok(self.copy.get_or_init(|| None).as_ref());
+        }
+        let copied = Copied::of(&self.inner).inspect_err(|_| self.lists.release(bytes))?;
+        if self.copy.set(Some(copied)).is_err() {
+            // Another thread was faster.
+            self.lists.release(bytes);
+        }
+        Ok(self.copy.get().and_then(Option::as_ref))
     }
 }
 

@@ -77,14 +77,19 @@ impl LongLists {
 }
 
 impl OfSegment {
-    /// Whether a copy of the segment of so many bytes has room; it then counts for ever.
+    /// Whether a copy of the segment of so many bytes has room; it then counts until it is released.
     pub(crate) fn reserve(&self, bytes: usize) -> bool {
         let copied = &self.lists.copied_bytes;
         let has_room = copied.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= COPIED_BYTES_MAX;
         if !has_room {
-            copied.fetch_sub(bytes, Ordering::Relaxed);
+            self.release(bytes);
         }
         has_room
+    }
+
+    /// Takes back what [`OfSegment::reserve`] has counted.
+    pub(crate) fn release(&self, bytes: usize) {
+        self.lists.copied_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     fn key(&self, key: Id) -> Key {
