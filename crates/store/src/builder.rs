@@ -21,6 +21,7 @@ use crate::encode::encode;
 use crate::entries::{Entries, KeyRuns, Narrow};
 use crate::files::{self, CheckpointPosition, HashedFile, Manifest, SegmentFile};
 use crate::halves;
+use crate::in_order::in_order;
 use crate::merge::{self, MergedRun};
 use crate::order::{self, OrderBy, Values};
 use crate::packed::PackedEntries;
@@ -32,14 +33,11 @@ use crate::{NewDictionary, Statement, Store, sort};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use vervet_codec::Stride;
 use vervet_dictionary::Dictionary;
 use vervet_env::{Bytes, Environment};
-use vervet_model::{
-    Direction, Error, ErrorKind, Id, Partitioning, Result, Tag, Watch, lock, vocab::RDF_TYPE,
-};
+use vervet_model::{Direction, Error, ErrorKind, Id, Partitioning, Result, Tag, Watch, vocab::RDF_TYPE};
 use vervet_snapshot::SegmentStatistics;
 
 /// Name of the dictionary under construction in error messages.
@@ -593,64 +591,6 @@ fn edge_table(rows: &mut Vec<EdgeRow>, watch: &Watch<'_>) -> Result<Option<(Vec<
     let Some(bytes) = edges::encode(rows, Stride::default(), watch)? else { return Ok(None) };
     let table = EdgeTable::open(Bytes::from(bytes.clone()), &"the new edge table")?;
     Ok(Some((bytes, table)))
-}
-
-/// Runs `job` on all `inputs` on several threads and passes the results to `accept` in their order.
-fn in_order<T: Send, R: Send>(
-    inputs: Vec<T>,
-    threads: usize,
-    job: &(dyn Fn(T) -> Result<R> + Sync),
-    accept: &mut (dyn FnMut(R) -> Result<()> + Send),
-) -> Result<()> {
-    if threads <= 1 || inputs.len() <= 1 {
-        return inputs.into_iter().try_for_each(|input| accept(job(input)?));
-    }
-    /// Results that are out of order and wait for an earlier one.
-    struct Output<'a, R> {
-        waiting: BTreeMap<usize, R>,
-        next: usize,
-        accept: &'a mut (dyn FnMut(R) -> Result<()> + Send),
-        error: Option<Error>,
-    }
-    impl<R> Output<'_, R> {
-        fn put(&mut self, index: usize, result: R) -> Result<()> {
-            self.waiting.insert(index, result);
-            while let Some(result) = self.waiting.remove(&self.next) {
-                (self.accept)(result)?;
-                self.next += 1;
-            }
-            Ok(())
-        }
-    }
-    let count = inputs.len();
-    let inputs: Vec<Mutex<Option<T>>> = inputs.into_iter().map(|input| Mutex::new(Some(input))).collect();
-    let next = AtomicUsize::new(0);
-    let output = Mutex::new(Output { waiting: BTreeMap::new(), next: 0, accept, error: None });
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(count) {
-            scope.spawn(|| {
-                // Relaxed: no other data is shared through the number.
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(slot) = inputs.get(index) else { break };
-                    let Some(input) = lock(slot).take() else {
-                        break;
-                    };
-                    let result = job(input);
-                    let mut output = lock(&output);
-                    if output.error.is_some() {
-                        break;
-                    }
-                    if let Err(error) = result.and_then(|result| output.put(index, result)) {
-                        output.error = Some(error);
-                        break;
-                    }
-                }
-            });
-        }
-    });
-    let output = output.into_inner().unwrap_or_else(PoisonError::into_inner);
-    output.error.map_or(Ok(()), Err)
 }
 
 /// Both sections of one predicate.

@@ -47,6 +47,7 @@ mod entries;
 mod expand;
 mod files;
 mod halves;
+mod in_order;
 mod key_bitmaps;
 mod lazy_section;
 mod locate;
