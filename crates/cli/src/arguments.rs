@@ -2,17 +2,21 @@
 
 mod cluster;
 mod mcp;
+mod reading;
 mod units;
 
 pub(crate) use cluster::{
-    ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments, ClusterStatusArguments,
+    ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments, ClusterLoadArguments,
+    ClusterStatusArguments,
 };
 pub(crate) use mcp::McpArguments;
+pub(crate) use reading::ReadingArguments;
 
 use crate::parameter::{Parameter, parameter};
 use crate::server_address::server_address;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxrdf::NamedNode;
+use reading::iri;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -244,49 +248,14 @@ pub(crate) struct LoadArguments {
     /// Files or folders to load; `-` is standard input and needs --format
     #[arg(value_name = "FILE", required_unless_present_any = ["text_index", "orders"])]
     pub files: Vec<PathBuf>,
-    /// Format of all files (default: by file extension)
-    #[arg(long, value_parser = input_format)]
-    pub format: Option<Format>,
-    /// Named graph for statements without a graph name
-    #[arg(long, value_name = "IRI", value_parser = iri)]
-    pub graph: Option<NamedNode>,
-    /// Base IRI of relative IRIs
-    #[arg(long, value_name = "IRI", value_parser = iri)]
-    pub base: Option<NamedNode>,
+    #[command(flatten)]
+    pub reading: ReadingArguments,
     /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
     /// Maximum memory for terms and statements, such as 512M or 4G; beyond it, statements are sorted on disk
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
-    /// Skip malformed statements, count them and write them to the report
-    #[arg(long)]
-    pub skip_errors: bool,
-    /// Output of --skip-errors (default: DB.skipped.txt); `-` is standard error
-    #[arg(long, value_name = "FILE", requires = "skip_errors")]
-    pub report: Option<PathBuf>,
-    /// CSV and Parquet: derive labels and edge labels from the file names, as in the files of LDBC
-    #[arg(long)]
-    pub names_from_files: bool,
-    /// CSV and Parquet: the id column of vertices, if the header does not mark one
-    #[arg(long = "id", value_name = "COLUMN", conflicts_with = "row_ids")]
-    pub id: Option<String>,
-    /// CSV and Parquet: number the rows of vertices that have no id column
-    #[arg(long)]
-    pub row_ids: bool,
-    /// GraphML, CSV and Parquet: the key that holds the label; may be given several times
-    #[arg(long = "label", value_name = "KEY")]
-    pub labels: Vec<String>,
-    /// CSV and Parquet: label of vertices and edges to which the file gives none
-    #[arg(long, value_name = "LABEL", value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    pub default_label: Option<String>,
-    /// Load an undirected edge as two, one in each direction (default: one, in the direction as written)
-    #[arg(long)]
-    pub both_directions: bool,
-    /// Read the meaning of table columns from this mapping file (docs/loading.md); --print-mapping writes a
-    /// first version
-    #[arg(long, value_name = "FILE")]
-    pub mapping: Option<PathBuf>,
     /// Load nothing: show the schema of the files as a load would interpret it
     #[arg(long)]
     pub show_schema: bool,
@@ -607,11 +576,6 @@ pub(crate) enum GenerateKind {
     },
 }
 
-fn input_format(name: &str) -> Result<Format, String> {
-    Format::from_name(name)
-        .ok_or_else(|| "known are nt, nq, ttl, trig, rdf, jsonld, graphml, graphson, csv, parquet".to_owned())
-}
-
 fn export_format(name: &str) -> Result<Format, String> {
     Format::from_name(name)
         .filter(|format| exported(*format))
@@ -649,11 +613,6 @@ fn query_format(name: &str) -> Result<QueryFormat, String> {
         QueryFormat { sparql: None, gremlin: None } => Err(crate::gremlin_format::FORMATS.to_owned()),
         known => Ok(known),
     }
-}
-
-fn iri(text: &str) -> Result<NamedNode, String> {
-    let text = text.strip_prefix('<').and_then(|text| text.strip_suffix('>')).unwrap_or(text);
-    NamedNode::new(text).map_err(|error| format!("not an absolute IRI: {error}"))
 }
 
 fn kind(text: &str) -> Result<ConstraintKind, String> {

@@ -4,14 +4,14 @@ use crate::arguments::{ClusterArguments, ClusterCommand, ClusterDemoArguments, C
 use crate::output::{Failure, Outcome, Output};
 use crate::progress::Bar;
 use crate::temporary_folder::TemporaryFolder;
-use crate::{cluster_status, demo, input, interrupt};
+use crate::{cluster_load, cluster_status, demo, input, interrupt};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use vervet::{Database, DatabaseOptions, Error, ErrorKind, LoadOptions, Source, Watch};
-use vervet_cluster::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, renew_certificate};
+use vervet_cluster::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, init_empty, renew_certificate};
 
 /// The first port for clients: the one of a single server.
 const HTTP_PORT: u16 = 7878;
@@ -30,6 +30,7 @@ pub(crate) fn run(arguments: &ClusterArguments) -> Outcome {
             eprintln!("{} has a new certificate, which is used from its next start on", directory.display());
             Ok(())
         }
+        ClusterCommand::Load(arguments) => cluster_load::run(arguments),
         ClusterCommand::Status(arguments) => cluster_status::run(arguments),
         ClusterCommand::Demo(arguments) => demonstrate(arguments),
     }
@@ -50,21 +51,31 @@ fn make(arguments: &ClusterInitArguments) -> Outcome {
     let options = InitOptions::on_host(servers, partitions, &arguments.host, (arguments.port, HTTP_PORT));
     check_new(&options, &arguments.directory)?;
     let folder;
-    let database = match &arguments.from {
-        Some(from) => Database::open(from)?,
-        None => {
+    let database = match (&arguments.from, arguments.data.is_empty()) {
+        (Some(from), _) => Some(Database::open(from)?),
+        (None, false) => {
             folder = folder_beside(&arguments.directory)?;
-            load(arguments, folder.path())?
+            Some(load(arguments, folder.path())?)
         }
+        (None, true) => None,
     };
     let bar = Bar::new();
     let report = |done, total| bar.built(done, total, "written");
     let watch = Watch::new("cluster").cancelled_by(running.token.as_atomic()).reporting_to(&report);
-    let made = init(&database, &options, &arguments.directory, &watch);
+    let made = match &database {
+        Some(database) => init(database, &options, &arguments.directory, &watch),
+        None => init_empty(&options, &arguments.directory),
+    };
     bar.finish();
     let made = made?;
     running.finish();
     let mut out = Output::standard();
+    if database.is_none() {
+        for directory in &made {
+            writeln!(out, "vervet cluster load {} FILE...", directory.display())?;
+        }
+        eprintln!("these commands, all at the same time, load the graph; then these start the servers:");
+    }
     for directory in &made {
         writeln!(out, "vervet serve --cluster {}", directory.display())?;
     }

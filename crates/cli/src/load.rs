@@ -1,6 +1,6 @@
 //! `vervet load`: loads files into a database, with progress on a terminal.
 
-use crate::arguments::LoadArguments;
+use crate::arguments::{LoadArguments, ReadingArguments};
 use crate::output::{self, Failure, Outcome};
 use crate::progress::Bar;
 use crate::{input, interrupt, writer_lock};
@@ -15,7 +15,7 @@ const RATED_MIN: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
     let standard = arguments.files.iter().filter(|file| input::is_standard(file)).count();
-    if standard > 0 && arguments.format.is_none() {
+    if standard > 0 && arguments.reading.format.is_none() {
         let hint = "add for example --format nt".to_owned();
         return Err(Failure::Usage(
             "standard input has no file extension to determine its format".to_owned(),
@@ -27,7 +27,12 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
         return Err(Failure::Usage("standard input can be read only once".to_owned(), hint));
     }
     let running = interrupt::start();
-    let mut options = options(arguments)?;
+    let mut options = LoadOptions {
+        cancelled: Some(interrupt::requested()),
+        orders: arguments.orders.clone(),
+        text_index: arguments.text_index,
+        ..reading_options(&arguments.reading, arguments.threads)?
+    };
     let sources: Vec<Source> = arguments.files.iter().map(|file| input::source(file)).collect();
     if arguments.show_schema || arguments.print_mapping {
         let schema = vervet::schema(sources, &options)?;
@@ -52,7 +57,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
         })?;
     let bar = Bar::new();
     options.progress = Some(&bar);
-    let mut skipped = Skipped::new(arguments);
+    let mut skipped = Skipped::new(arguments.reading.report.as_deref(), &arguments.database);
     let started = Instant::now();
     let report = database.load_with_report(sources, &options, arguments.memory, &mut skipped);
     bar.finish();
@@ -62,10 +67,10 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
     skipped.flush()?;
     let mut out = output::Output::standard();
     writeln!(out, "{}", summary(arguments, &report, started.elapsed(), &database)?)?;
-    for note in report.remarks(arguments.both_directions, output::count) {
+    for note in report.remarks(arguments.reading.both_directions, output::count) {
         writeln!(io::stderr(), "note: {note}")?;
     }
-    if report.undirected_edges > 0 && !arguments.both_directions {
+    if report.undirected_edges > 0 && !arguments.reading.both_directions {
         writeln!(io::stderr(), "note: --both-directions makes two edges of an undirected one")?;
     }
     if report.skipped > 0 {
@@ -80,13 +85,16 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
     out.finish()
 }
 
-fn options(arguments: &LoadArguments) -> Result<LoadOptions<'static>, Error> {
+/// The options of a load, without cancellation.
+pub(crate) fn reading_options(
+    arguments: &ReadingArguments,
+    threads: Option<u32>,
+) -> Result<LoadOptions<'static>, Error> {
     let mut options = LoadOptions {
         format: arguments.format,
         graph: arguments.graph.clone(),
         base_iri: arguments.base.as_ref().map(|base| base.as_str().to_owned()),
         skip_errors: arguments.skip_errors,
-        cancelled: Some(interrupt::requested()),
         names_from_files: arguments.names_from_files,
         id_column: arguments.id.clone(),
         row_ids: arguments.row_ids,
@@ -94,11 +102,9 @@ fn options(arguments: &LoadArguments) -> Result<LoadOptions<'static>, Error> {
         default_label: arguments.default_label.clone(),
         both_directions: arguments.both_directions,
         mapping: arguments.mapping.as_deref().map(mapping).transpose()?,
-        orders: arguments.orders.clone(),
-        text_index: arguments.text_index,
         ..LoadOptions::default()
     };
-    if let Some(threads) = arguments.threads {
+    if let Some(threads) = threads {
         options.threads = usize::try_from(threads).unwrap_or(1);
     }
     Ok(options)
@@ -146,17 +152,18 @@ fn summary(
 }
 
 /// The output for skipped statements: a file created with the first of them, or standard error.
-struct Skipped {
-    path: Option<PathBuf>,
+pub(crate) struct Skipped {
+    pub(crate) path: Option<PathBuf>,
     file: Option<File>,
 }
 
 impl Skipped {
-    fn new(arguments: &LoadArguments) -> Self {
-        let path = match &arguments.report {
+    /// `report`: of the options; `directory`: that of the load.
+    pub(crate) fn new(report: Option<&Path>, directory: &Path) -> Self {
+        let path = match report {
             Some(path) if input::is_standard(path) => None,
-            Some(path) => Some(path.clone()),
-            None => Some(beside(&arguments.database)),
+            Some(path) => Some(path.to_owned()),
+            None => Some(beside(directory)),
         };
         Self { path, file: None }
     }

@@ -14,6 +14,7 @@ mod backup;
 mod check;
 mod cluster;
 mod cluster_directory;
+mod cluster_load;
 mod cluster_status;
 mod completions;
 mod constraint;

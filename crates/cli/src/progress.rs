@@ -49,6 +49,11 @@ impl Bar {
         self.bar.finish_and_clear();
     }
 
+    /// Prints a line above the bar.
+    pub(crate) fn say(&self, line: &str) {
+        self.bar.suspend(|| say(line));
+    }
+
     /// Shows that `done` of `total` steps are complete; `verb`: built, copied.
     pub(crate) fn built(&self, done: u64, total: u64, verb: &str) {
         if !self.is_building.swap(true, Ordering::Relaxed) {

@@ -2,6 +2,7 @@
 
 use crate::damage::with_remedy;
 use crate::init::{AUTHORITY_FILE, CERTIFICATE_FILE, DATA, KEY_FILE};
+use crate::load::adopt;
 use crate::map::{ClusterMap, ServerEntry};
 use crate::peer_part::PeerPart;
 use crate::reachability::Reachability;
@@ -74,6 +75,21 @@ pub(crate) fn open_files(
     map: &ClusterMap,
     options: &DatabaseOptions,
 ) -> Result<(Identity, PartitionDirectory)> {
+    let identity = open_identity(directory, map)?;
+    adopt(&options.environment, directory)?;
+    let data = directory.join(DATA);
+    if !PartitionDirectory::is_published(&options.environment, &data) && map.data.is_none() {
+        let what = format!("the server in {} has no data yet", directory.display());
+        return Err(Error::new(ErrorKind::Input, what)
+            .with_hint("load files at all servers of the cluster together: vervet cluster load"));
+    }
+    let files = PartitionDirectory::open(&options.environment, &data)?;
+    map.check_data(files.build())?;
+    Ok((identity, files))
+}
+
+/// The certificate of a server, which must be that of its map.
+pub(crate) fn open_identity(directory: &Path, map: &ClusterMap) -> Result<Identity> {
     let read = |name: &str| {
         let path = directory.join(name);
         std::fs::read(&path).map_err(|error| Error::io(format_args!("read {}", path.display()), &error))
@@ -81,9 +97,8 @@ pub(crate) fn open_files(
     let (authority, own) = (read(AUTHORITY_FILE)?, map.own()?);
     let identity = Identity::from_pem(&authority, &read(CERTIFICATE_FILE)?, &read(KEY_FILE)?)?;
     identity.check(&own.name)?;
-    let files = PartitionDirectory::open(&options.environment, &directory.join(DATA))?;
-    map.check_belongings(files.build(), &authority)?;
-    Ok((identity, files))
+    map.check_authority(&authority)?;
+    Ok(identity)
 }
 
 /// Answers the requests of other servers: reads of the own partitions, and tasks of queries.

@@ -16,6 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use vervet::Database;
 use vervet_model::{Error, ErrorKind, Partitioning, Result, Watch};
+use vervet_partition::PartitionDirectory;
 use vervet_peer::{Authority, Identity};
 
 /// Name of the directory of data within that of a server.
@@ -129,10 +130,25 @@ pub fn init(
     directory: &Path,
     watch: &Watch<'_>,
 ) -> Result<Vec<PathBuf>> {
-    let map = check_new(options, directory)?;
     let partitioning = partitioning(options, database.snapshot().statement_count())?;
+    make(options, directory, &mut |all| database.write_partitions(partitioning, all, watch).map(Some))
+}
+
+/// Writes a directory for each server without data, which the servers load together ([`crate::load()`]).
+///
+/// # Errors
+/// As [`init`].
+pub fn init_empty(options: &InitOptions, directory: &Path) -> Result<Vec<PathBuf>> {
+    make(options, directory, &mut |_| Ok(None))
+}
+
+/// Writes the files of partitions to a directory, if there are any.
+type WriteData<'a> = &'a mut dyn FnMut(&Path) -> Result<Option<PartitionDirectory>>;
+
+fn make(options: &InitOptions, directory: &Path, write_data: WriteData<'_>) -> Result<Vec<PathBuf>> {
+    let map = check_new(options, directory)?;
     let partial = Partial::create(directory)?;
-    write(database, partitioning, map.clone(), &partial.path, watch)?;
+    write(write_data, map.clone(), &partial.path)?;
     partial.publish(directory)?;
     Ok(map.servers.iter().map(|server| directory.join(&server.name)).collect())
 }
@@ -165,7 +181,7 @@ fn check_is_free(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-fn failed(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+pub(crate) fn failed(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let what = format!("{what} {}", path.display());
     move |error| Error::io(what, &error)
 }
@@ -238,26 +254,23 @@ impl Drop for Partial {
     }
 }
 
-fn write(
-    database: &Database,
-    partitioning: Partitioning,
-    mut map: ClusterMap,
-    directory: &Path,
-    watch: &Watch<'_>,
-) -> Result<()> {
+fn write(write_data: WriteData<'_>, mut map: ClusterMap, directory: &Path) -> Result<()> {
     let all = directory.join(ALL);
-    let files = database.write_partitions(partitioning, &all, watch)?;
+    let files = write_data(&all)?;
     let authority = Authority::new(&map.name)?;
-    map.data = Some(ClusterMap::data_name(files.build()));
+    map.data = files.as_ref().map(|files| ClusterMap::data_name(files.build()));
     map.authority = Some(ClusterMap::authority_name(authority.certificate().as_bytes()));
     for server in map.servers.clone() {
         let path = directory.join(&server.name);
-        let data = path.join(DATA);
-        create_private(&data).map_err(failed("write", &data))?;
-        for name in files.file_names(&server.partitions) {
-            let (from, to) = (all.join(&name), data.join(&name));
-            if fs::hard_link(&from, &to).is_err() {
-                fs::copy(&from, &to).map_err(failed("write", &to))?;
+        create_private(&path).map_err(failed("write", &path))?;
+        if let Some(files) = &files {
+            let data = path.join(DATA);
+            create_private(&data).map_err(failed("write", &data))?;
+            for name in files.file_names(&server.partitions) {
+                let (from, to) = (all.join(&name), data.join(&name));
+                if fs::hard_link(&from, &to).is_err() {
+                    fs::copy(&from, &to).map_err(failed("write", &to))?;
+                }
             }
         }
         let identity = authority.issue(&server.name)?;
@@ -268,7 +281,10 @@ fn write(
         write_file(&path.join(MAP_FILE), &map.to_text(), false)?;
     }
     write_file(&directory.join(AUTHORITY_KEY_FILE), authority.key(), true)?;
-    fs::remove_dir_all(&all).map_err(failed("remove", &all))
+    match fs::remove_dir_all(&all) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", &all)(error)),
+        _ => Ok(()),
+    }
 }
 
 /// Gives the server in `directory` a new certificate with a new key, with the key of the authority in the
@@ -300,7 +316,7 @@ pub fn renew_certificate(directory: &Path, authority_key: &Path) -> Result<()> {
 
 /// Creates a directory and those above it that are missing; only their owner can read them, since they have
 /// keys.
-fn create_private(path: &Path) -> io::Result<()> {
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

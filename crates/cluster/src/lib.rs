@@ -17,12 +17,14 @@ mod check;
 mod cluster;
 mod damage;
 mod init;
+mod load;
 mod map;
 mod peer_part;
 mod reachability;
 
 pub use check::{Checked, check};
 pub use cluster::{Cluster, ClusterStatus, PeerStatus, ServerStatus};
-pub use init::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, renew_certificate};
+pub use init::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, init_empty, renew_certificate};
+pub use load::{ClusterLoadOptions, ClusterLoadReport, LoadEvent, load};
 pub use map::{ClusterMap, MAP_FILE, ServerEntry};
 pub use vervet_driver_cluster::ClusterCounts;

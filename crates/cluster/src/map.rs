@@ -170,21 +170,20 @@ impl ClusterMap {
         format!("{:016x}", xxh3_64(&text))
     }
 
-    /// Compares the data and the certificate authority in the directory with those of the map.
+    /// Compares the data in the directory with those of the map, if it names them.
     ///
     /// # Errors
     /// Input: they are those of another cluster.
-    pub fn check_belongings(&self, build: u64, authority: &[u8]) -> Result<()> {
-        let found = [("data", Self::data_name(build)), ("authority", Self::authority_name(authority))];
-        for ((what, found), expected) in found.into_iter().zip([&self.data, &self.authority]) {
-            if let Some(expected) = expected.as_ref().filter(|expected| **expected != found) {
-                let what =
-                    format!("the {what} of this server is {found}, that of its {MAP_FILE} is {expected}");
-                return Err(Error::new(ErrorKind::Input, what)
-                    .with_hint("give each server the files that were made for it with the cluster"));
-            }
-        }
-        Ok(())
+    pub fn check_data(&self, build: u64) -> Result<()> {
+        check_belonging("data", &Self::data_name(build), self.data.as_deref())
+    }
+
+    /// Compares the certificate authority in the directory with that of the map, if it names one.
+    ///
+    /// # Errors
+    /// Input: it is that of another cluster.
+    pub fn check_authority(&self, authority: &[u8]) -> Result<()> {
+        check_belonging("authority", &Self::authority_name(authority), self.authority.as_deref())
     }
 
     /// The entry of the server itself.
@@ -195,6 +194,13 @@ impl ClusterMap {
         let own = self.servers.iter().find(|entry| entry.name == self.server);
         own.ok_or_else(|| Error::new(ErrorKind::Input, format!("server `{}` is not in the map", self.server)))
     }
+}
+
+fn check_belonging(what: &str, found: &str, expected: Option<&str>) -> Result<()> {
+    let Some(expected) = expected.filter(|expected| *expected != found) else { return Ok(()) };
+    let what = format!("the {what} of this server is {found}, that of its {MAP_FILE} is {expected}");
+    Err(Error::new(ErrorKind::Input, what)
+        .with_hint("give each server the files that were made for it with the cluster"))
 }
 
 /// Whether it is printable ASCII without quotes and backslashes.

@@ -92,7 +92,7 @@ pub(crate) struct ArenaRecord<'a> {
     /// UTF-8.
     pub(crate) text: &'a [u8],
     /// Size of the whole record in the arena.
-    bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 impl ArenaRecord<'_> {
@@ -100,7 +100,7 @@ impl ArenaRecord<'_> {
         self.kind <= KIND_BLANK
     }
 
-    fn id(&self) -> Id {
+    pub(crate) fn id(&self) -> Id {
         let number = u64::from(self.number);
         if self.is_vertex() { Id::vertex(number) } else { Id::literal(number) }
     }
@@ -345,6 +345,11 @@ impl DictionaryBuilder {
         })
     }
 
+    /// The terms whose records begin at this place or behind it.
+    pub(crate) fn records_from(&self, at: usize) -> impl Iterator<Item = ArenaRecord<'_>> {
+        self.records_in(at.min(self.arena.len())..self.arena.len())
+    }
+
     /// The terms of a piece.
     pub(crate) fn records_of(&self, piece: &TermChunk) -> impl Iterator<Item = ArenaRecord<'_>> {
         self.records_in(piece.arena.clone())
@@ -476,6 +481,19 @@ impl DictionaryBuilder {
             }
             at = (at + 1) & mask;
         }
+    }
+
+    /// The id of a term that was interned.
+    pub(crate) fn find(&self, key: &Key<'_>) -> Option<Id> {
+        let mask = self.slots.len() - 1;
+        let mut at = self.home(key.hash);
+        while self.slots[at] != 0 {
+            if let Some(id) = self.matches(self.slots[at], key) {
+                return Some(id);
+            }
+            at = (at + 1) & mask;
+        }
+        None
     }
 
     fn insert(&mut self, key: &Key<'_>, at: usize) -> Result<Id> {

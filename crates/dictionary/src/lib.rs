@@ -45,6 +45,7 @@ mod template;
 mod text_order;
 mod text_ranks;
 mod text_runs;
+mod transfer;
 mod validate;
 mod write;
 

@@ -6,10 +6,9 @@
 use crate::statistics::merge;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use vervet_codec::{Damaged, Reader, write_u64};
 use vervet_model::{Direction, Id, Result};
-use vervet_snapshot::{KeySketch, Segment, SegmentStatistics, Snapshot};
+use vervet_snapshot::{KeySketch, SegmentStatistics, Snapshot};
 use vervet_store::{Base, SplitPredicates, Store, read_statistics, write_statistics};
 
 /// See the header of this file.
@@ -33,32 +32,40 @@ pub(crate) struct PredicateSegments {
     pub(crate) statistics: [SegmentStatistics; 2],
 }
 
+/// The sum of the counts of each id, ascending.
+fn sum(lists: &mut dyn Iterator<Item = &[(Id, u64)]>) -> Vec<(Id, u64)> {
+    let mut counts: BTreeMap<Id, u64> = BTreeMap::new();
+    for (id, count) in lists.flatten() {
+        let sum = counts.entry(*id).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+    counts.into_iter().collect()
+}
+
 impl Catalog {
     /// The catalog of these stores, which are all partitions.
     pub(crate) fn of(stores: &[&Store], split: SplitPredicates) -> Result<Self> {
-        let sum = |lists: &mut dyn Iterator<Item = &[(Id, u64)]>| -> Vec<(Id, u64)> {
-            let mut counts: BTreeMap<Id, u64> = BTreeMap::new();
-            lists.flatten().for_each(|(id, count)| *counts.entry(*id).or_default() += count);
-            counts.into_iter().filter(|(_, count)| *count > 0).collect()
-        };
+        Ok(Self::merged(&[Self::piece(stores, split)?]))
+    }
+
+    /// What [`Catalog::merged`] needs of the stores of one server, which list the same predicates as those of
+    /// all others, with zeros for what they do not have.
+    pub(crate) fn piece(stores: &[&Store], split: SplitPredicates) -> Result<Self> {
         let predicates = sum(&mut stores.iter().map(|store| store.predicates()));
         let mut split: FxHashMap<u64, SegmentStatistics> =
             split.into_iter().map(|(id, statistics)| (id.bits(), statistics)).collect();
         let samples_max = KeySketch::samples_for(predicates.len());
         let segments = predicates.iter().map(|(predicate, _)| {
-            let parts = |direction| {
+            let merged = |direction| {
                 let part = |store: &&Store| store.segment_arc(*predicate, direction);
                 let parts = stores.iter().map(part).collect::<Result<Vec<_>>>()?;
-                Ok::<_, vervet_model::Error>(parts.into_iter().flatten().collect::<Vec<_>>())
+                let statistics: Vec<_> = parts.iter().flatten().map(|part| part.statistics()).collect();
+                Ok::<_, vervet_model::Error>(merge(&statistics, 0, samples_max))
             };
-            let [out, reverse] = [parts(Direction::Out)?, parts(Direction::In)?];
-            let keys = |parts: &[_]| parts.iter().map(|part: &Arc<dyn Segment>| part.statistics().keys).sum();
             let split = split.remove(&predicate.bits());
-            let objects = split.as_ref().map_or_else(|| keys(&reverse), |statistics| statistics.keys);
-            let subjects = keys(&out);
             let is_split = split.is_some();
-            let reverse = split.unwrap_or_else(|| merge(&reverse, subjects, samples_max));
-            Ok(PredicateSegments { is_split, statistics: [merge(&out, objects, samples_max), reverse] })
+            let reverse = split.map_or_else(|| merged(Direction::In), Ok)?;
+            Ok(PredicateSegments { is_split, statistics: [merged(Direction::Out)?, reverse] })
         });
         Ok(Self {
             segments: segments.collect::<Result<_>>()?,
@@ -66,6 +73,33 @@ impl Catalog {
             graphs: sum(&mut stores.iter().map(|store| store.graphs())),
             statements: stores.iter().map(|store| store.statement_count()).sum(),
         })
+    }
+
+    /// The catalog of these pieces, which are those of all servers.
+    pub(crate) fn merged(pieces: &[Self]) -> Self {
+        let counts = sum(&mut pieces.iter().map(|piece| piece.predicates.as_slice()));
+        let present: Vec<(Id, u64)> = counts.iter().copied().filter(|(_, count)| *count > 0).collect();
+        let samples_max = KeySketch::samples_for(present.len());
+        let segments = present.iter().map(|(predicate, _)| {
+            let of = |piece: &'_ Self| {
+                let found = piece.predicates.binary_search_by_key(predicate, |(id, _)| *id);
+                found.ok().and_then(|at| piece.segments.get(at)).cloned()
+            };
+            let all: Vec<PredicateSegments> = pieces.iter().filter_map(of).collect();
+            let side = |at: usize| all.iter().map(|one| &one.statistics[at]).collect::<Vec<_>>();
+            let [out, reverse] = [side(0), side(1)];
+            let keys = |parts: &[&SegmentStatistics]| parts.iter().map(|one| one.keys).sum();
+            let statistics =
+                [merge(&out, keys(&reverse), samples_max), merge(&reverse, keys(&out), samples_max)];
+            PredicateSegments { is_split: all.iter().any(|one| one.is_split), statistics }
+        });
+        let graphs = sum(&mut pieces.iter().map(|piece| piece.graphs.as_slice()));
+        Self {
+            segments: segments.collect(),
+            predicates: present,
+            graphs: graphs.into_iter().filter(|(_, count)| *count > 0).collect(),
+            statements: pieces.iter().map(|piece| piece.statements).fold(0, u64::saturating_add),
+        }
     }
 
     /// Appends its bytes.

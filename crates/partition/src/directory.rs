@@ -9,6 +9,7 @@
 
 use crate::base::PartitionedBase;
 use crate::catalog::Catalog;
+use crate::catalog_piece::CatalogPiece;
 use crate::remote::Remote;
 use crate::routes::Routes;
 use std::io::Write;
@@ -70,7 +71,8 @@ impl PartitionDirectory {
         let catalog = Arc::new(Catalog::of(&stores, parts.split)?);
         let (environment, path) = (environment.clone(), path.to_owned());
         let directory = Self { environment, path, partitioning, files, catalog, copied_part: COPIED_PART };
-        directory.publish()?;
+        let bytes = catalog_bytes(&directory.catalog, &directory.files, partitioning);
+        publish(&directory.environment, &directory.path, &bytes)?;
         Ok(directory)
     }
 
@@ -178,29 +180,49 @@ impl PartitionDirectory {
         Ok(())
     }
 
-    fn publish(&self) -> Result<()> {
-        let mut bytes = MAGIC.to_vec();
-        let Self { partitioning, files, .. } = self;
-        for number in [VERSION, files.build, partitioning.count() as u64, partitioning.run_bits().into()] {
-            write_u64(number, &mut bytes);
+    /// The bytes of the catalog of these pieces, which are those of all servers.
+    ///
+    /// # Errors
+    /// Input: a partition is nowhere, or at two servers.
+    pub fn catalog_of(
+        pieces: Vec<CatalogPiece>,
+        partitioning: Partitioning,
+        build: u64,
+        dictionary: FileRecord,
+    ) -> Result<Vec<u8>> {
+        let (mut records, mut catalogs) = (vec![None; partitioning.count()], Vec::new());
+        for CatalogPiece { files, catalog } in pieces {
+            for (part, record) in files {
+                match records.get_mut(part) {
+                    Some(place @ None) => *place = Some(record),
+                    _ => return Err(map_error(format!("partition {part} is at two places or none"))),
+                }
+            }
+            catalogs.push(catalog);
         }
-        for record in std::iter::once(&self.files.dictionary).chain(&self.files.segments) {
-            write_u64(record.length, &mut bytes);
-            write_u64(record.checksum, &mut bytes);
-        }
-        self.catalog.write(&mut bytes);
-        write_u64(xxh3_64(&bytes), &mut bytes);
-        let (temporary, path) = (self.path.join(CATALOG_NEW), self.path.join(CATALOG));
-        let write = || {
-            let mut file = self.environment.files.create(&temporary)?;
-            file.write_all(&bytes)?;
-            file.flush()?;
-            file.sync()?;
-            drop(file);
-            self.environment.files.rename(&temporary, &path)?;
-            self.environment.files.sync_dir(&self.path)
-        };
-        write().map_err(|error| Error::io(format_args!("write {}", path.display()), &error))
+        let missing = || map_error("a partition is at no server".to_owned());
+        let segments = records.into_iter().collect::<Option<Vec<_>>>().ok_or_else(missing)?;
+        Ok(catalog_bytes(
+            &Catalog::merged(&catalogs),
+            &PartFiles { build, dictionary, segments },
+            partitioning,
+        ))
+    }
+
+    /// Writes the bytes of a catalog ([`PartitionDirectory::catalog_of`]) to `path`, whose other files are
+    /// durable: the directory can be opened from then on.
+    ///
+    /// # Errors
+    /// Corrupt: they are no catalog. Io.
+    pub fn publish(environment: &Environment, path: &Path, bytes: &[u8]) -> Result<()> {
+        Self::read(bytes).map_err(|damaged| Error::corrupt("the catalog", damaged.0))?;
+        publish(environment, path, bytes)
+    }
+
+    /// Whether the directory at `path` has a catalog.
+    #[must_use]
+    pub fn is_published(environment: &Environment, path: &Path) -> bool {
+        environment.files.exists(&path.join(CATALOG)).unwrap_or(false)
     }
 
     fn read(bytes: &[u8]) -> Result<(Partitioning, PartFiles, Catalog), Damaged> {
@@ -231,6 +253,35 @@ impl PartitionDirectory {
         reader.finish()?;
         Ok((partitioning, PartFiles { build, dictionary, segments }, catalog))
     }
+}
+
+/// The content of the file of a catalog.
+fn catalog_bytes(catalog: &Catalog, files: &PartFiles, partitioning: Partitioning) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    for number in [VERSION, files.build, partitioning.count() as u64, partitioning.run_bits().into()] {
+        write_u64(number, &mut bytes);
+    }
+    for record in std::iter::once(&files.dictionary).chain(&files.segments) {
+        write_u64(record.length, &mut bytes);
+        write_u64(record.checksum, &mut bytes);
+    }
+    catalog.write(&mut bytes);
+    write_u64(xxh3_64(&bytes), &mut bytes);
+    bytes
+}
+
+fn publish(environment: &Environment, directory: &Path, bytes: &[u8]) -> Result<()> {
+    let (temporary, path) = (directory.join(CATALOG_NEW), directory.join(CATALOG));
+    let write = || {
+        let mut file = environment.files.create(&temporary)?;
+        file.write_all(bytes)?;
+        file.flush()?;
+        file.sync()?;
+        drop(file);
+        environment.files.rename(&temporary, &path)?;
+        environment.files.sync_dir(directory)
+    };
+    write().map_err(|error| Error::io(format_args!("write {}", path.display()), &error))
 }
 
 fn map_error(what: String) -> Error {

@@ -23,6 +23,7 @@ mod build;
 mod bytes;
 mod call;
 mod catalog;
+mod catalog_piece;
 mod copied;
 mod counted;
 mod directory;
@@ -38,5 +39,6 @@ mod window;
 
 pub use base::PartitionedBase;
 pub use build::finish;
+pub use catalog_piece::CatalogPiece;
 pub use directory::{PartitionDirectory, RemotePart};
 pub use remote::{Answer, Remote};

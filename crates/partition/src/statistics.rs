@@ -2,14 +2,12 @@
 //! predicate that is not split, is in one partition.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use vervet_snapshot::{ClassId, ClassPairCount, KeySketch, Segment, SegmentStatistics};
+use vervet_snapshot::{ClassId, ClassPairCount, KeySketch, SegmentStatistics};
 
 /// Statistics of a segment with `neighbours` distinct neighbours, the keys of the other direction.
 /// `samples_max` is that of the sketches.
-pub(crate) fn merge(parts: &[Arc<dyn Segment>], neighbours: u64, samples_max: usize) -> SegmentStatistics {
-    let all: Vec<&SegmentStatistics> =
-        parts.iter().map(|part| part.statistics()).filter(|one| one.entries > 0).collect();
+pub(crate) fn merge(parts: &[&SegmentStatistics], neighbours: u64, samples_max: usize) -> SegmentStatistics {
+    let all: Vec<&SegmentStatistics> = parts.iter().copied().filter(|one| one.entries > 0).collect();
     let sum = |of: fn(&SegmentStatistics) -> u64| all.iter().map(|one| of(one)).fold(0, u64::saturating_add);
     let any = |of: fn(&SegmentStatistics) -> bool| all.iter().any(|one| of(one));
     let every = |of: fn(&SegmentStatistics) -> bool| !all.is_empty() && all.iter().all(|one| of(one));

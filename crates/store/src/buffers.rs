@@ -117,6 +117,29 @@ impl Buffers {
         Ok(())
     }
 
+    /// The buffer of a predicate that has entries.
+    pub(crate) fn of(&self, predicate: Id) -> Option<&PredicateBuffer> {
+        self.predicates.get(*self.index.get(&predicate.bits())?)
+    }
+
+    /// Takes all entries in memory: calls `each` with the predicate, the kind and the numbers of each list.
+    pub(crate) fn drain(&mut self, each: &mut dyn FnMut(u64, RunKind, &[u64])) {
+        for buffer in &mut self.predicates {
+            let predicate = buffer.predicate;
+            for (tags, entries) in std::mem::take(&mut buffer.narrow) {
+                each(predicate, RunKind::Narrow(tags), &entries);
+            }
+            let (pairs, quads) = (std::mem::take(&mut buffer.pairs), std::mem::take(&mut buffer.quads));
+            if !pairs.is_empty() {
+                each(predicate, RunKind::Pairs, pairs.as_flattened());
+            }
+            if !quads.is_empty() {
+                each(predicate, RunKind::Quads, quads.as_flattened());
+            }
+        }
+        self.held_bytes = 0;
+    }
+
     /// Number of added entries, duplicates included.
     pub(crate) fn count(&self) -> u64 {
         self.predicates.iter().map(|buffer| buffer.count as u64).sum()
@@ -176,6 +199,11 @@ impl PredicateBuffer {
                 each([subject, object]);
             });
         }
+    }
+
+    /// Number of added entries, duplicates included.
+    pub(crate) fn added(&self) -> u64 {
+        self.count as u64
     }
 
     /// Calls `each` with every quad.

@@ -20,7 +20,7 @@ use crate::edges::{self, EdgeRow, EdgeTable};
 use crate::encode::encode;
 use crate::entries::{Entries, KeyRuns, Narrow};
 use crate::files::{self, CheckpointPosition, HashedFile, Manifest, SegmentFile};
-use crate::halves;
+use crate::halves::{self, ObjectCounts};
 use crate::in_order::in_order;
 use crate::merge::{self, MergedRun};
 use crate::order::{self, OrderBy, Values};
@@ -254,6 +254,36 @@ impl<'w> StoreBuilder<'w> {
         Ok(())
     }
 
+    /// Number of statements so far, duplicates included.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.buffers.count()
+    }
+
+    /// Calls `each` with subject and object of every statement with this predicate.
+    pub fn for_each_of(&self, predicate: Id, each: &mut dyn FnMut([Id; 2])) {
+        if let Some(buffer) = self.buffers.of(predicate) {
+            buffer.for_each_pair(&mut |pair| each(pair.map(Id::from_bits)));
+        }
+    }
+
+    /// Calls `each` with every statement, predicate after predicate, and gives up their memory.
+    ///
+    /// # Errors
+    /// Those of `each`. Io: a temporary file could not be read.
+    pub fn into_statements(self, each: &mut dyn FnMut(Statement) -> Result<()>) -> Result<()> {
+        let Self { buffers, spill, .. } = self;
+        for buffer in buffers.into_predicates() {
+            let predicate = Id::from_bits(buffer.predicate);
+            buffer.for_each(&mut |bits| {
+                let [subject, object, graph, edge] = bits.map(Id::from_bits);
+                each(Statement { subject, predicate, object, graph, edge })
+            })?;
+        }
+        drop(spill);
+        Ok(())
+    }
+
     fn spill_if_full(&mut self) -> Result<()> {
         let Some(parent) = &self.options.temp_dir else { return Ok(()) };
         if self.buffers.held_bytes <= self.options.memory_bytes {
@@ -446,7 +476,7 @@ impl<'w> StoreBuilder<'w> {
             (None, _) => Classes::new::<[[u64; 2]]>(&[], vertex_count, literal_count),
         };
         let mut classes = classes.with_predicates(buffers.len());
-        if let Some(mut sets) = PredicateSets::new(&classes) {
+        if let Some(mut sets) = PredicateSets::new(&classes.table, &classes.of_vertex) {
             let mut sorted: Vec<&PredicateBuffer> = buffers.iter().collect();
             sorted.sort_unstable_by_key(|buffer| buffer.predicate);
             for buffer in sorted {
@@ -521,14 +551,15 @@ impl<'w> StoreBuilder<'w> {
 
 /// What is collected for a table of contents, predicate after predicate.
 #[derive(Default)]
-struct Contents {
-    rows: Vec<(Id, u64, [SectionLocation; 2])>,
+pub(crate) struct Contents {
+    /// Predicates with their numbers of out entries and their sections.
+    pub(crate) rows: Vec<(Id, u64, [SectionLocation; 2])>,
     orders: Vec<OrderSections>,
-    graphs: BTreeMap<u64, u64>,
+    pub(crate) graphs: BTreeMap<u64, u64>,
 }
 
 impl Contents {
-    fn finish(mut self, toc: &mut Toc) {
+    pub(crate) fn finish(mut self, toc: &mut Toc) {
         self.rows.sort_unstable_by_key(|(predicate, ..)| *predicate);
         self.orders.sort_unstable_by_key(|order| order.predicate);
         toc.orders = self.orders;
@@ -696,7 +727,7 @@ fn build_sections<E: Entries + ?Sized>(
     });
     if !context.partitioning.is_whole() {
         let is_type = predicate == context.type_id;
-        let is_split = is_type || halves::is_split(&objects, context.partitioning);
+        let is_split = is_type || ObjectCounts::of(&objects).is_split(context.partitioning);
         let parts = if E::COLUMNS {
             let entry = |entries: &E, at: usize| {
                 [entries.key(at), entries.neighbour(at), entries.graph(at), entries.edge(at)]
@@ -806,26 +837,34 @@ impl SectionOrder<'_> {
 
 /// Whether all `ids` can be subjects (or objects) of this store.
 fn check_ids(ids: &[u64], objects: bool, context: &BuildContext<'_>) -> Result<()> {
-    for bits in ids {
-        let id = Id::from_bits(*bits);
-        let known = match id.tag() {
-            Tag::Vertex => id.payload() < context.vertex_count,
-            Tag::Literal => objects && id.payload() < context.literal_count,
-            Tag::Edge if !context.edges.is_some_and(|edges| edges.contains(*bits)) => {
-                let message = format!("a statement is about edge {}, which does not exist", id.payload());
-                return Err(Error::new(ErrorKind::Input, message));
-            }
-            Tag::Edge => true,
-            Tag::Unbound | Tag::Computed => false,
-            _ => objects,
-        };
-        if !known {
-            return Err(foreign(id, if objects { "object" } else { "subject" }));
-        }
-    }
-    Ok(())
+    let has_edge = |bits| context.edges.is_some_and(|edges| edges.contains(bits));
+    ids.iter().try_for_each(|bits| {
+        check_id(*bits, objects, [context.vertex_count, context.literal_count], has_edge)
+    })
 }
 
-fn foreign(id: Id, role: &str) -> Error {
+/// Whether an id can be a subject (or an object) of a store with these numbers of vertices and literals.
+pub(crate) fn check_id(
+    bits: u64,
+    is_object: bool,
+    [vertices, literals]: [u64; 2],
+    has_edge: impl Fn(u64) -> bool,
+) -> Result<()> {
+    let id = Id::from_bits(bits);
+    let known = match id.tag() {
+        Tag::Vertex => id.payload() < vertices,
+        Tag::Literal => is_object && id.payload() < literals,
+        Tag::Edge if !has_edge(bits) => {
+            let message = format!("a statement is about edge {}, which does not exist", id.payload());
+            return Err(Error::new(ErrorKind::Input, message));
+        }
+        Tag::Edge => true,
+        Tag::Unbound | Tag::Computed => false,
+        _ => is_object,
+    };
+    if known { Ok(()) } else { Err(foreign(id, if is_object { "object" } else { "subject" })) }
+}
+
+pub(crate) fn foreign(id: Id, role: &str) -> Error {
     Error::internal(format!("{id:?} cannot be the {role} of a statement of this store"))
 }

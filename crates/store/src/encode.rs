@@ -118,7 +118,7 @@ pub(crate) fn encode<E: Entries + ?Sized>(
         .has_edges
         .then(|| write_column(count, |index| optional_value(entries.edge(index)), &mut body));
     watch.advance(count as u64)?;
-    let all_edges = E::COLUMNS && (0..count).all(|index| entries.edge(index) != 0);
+    let all_edges = E::COLUMNS && count > 0 && (0..count).all(|index| entries.edge(index) != 0);
     let parts = SegmentLayout { keys, offsets, neighbours, graphs, edges, all_edges };
     let meta = write_meta(predicate, direction, statistics, &parts);
     body.extend_from_slice(&meta);

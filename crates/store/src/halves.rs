@@ -14,22 +14,43 @@ use vervet_codec::Stride;
 use vervet_model::{Id, Partitioning, Result, Watch};
 
 /// Predicates with more entries for each distinct object are split.
-const ENTRIES_PER_OBJECT_MAX: usize = 256;
+const ENTRIES_PER_OBJECT_MAX: u64 = 256;
 
 /// An object with at most this many entries is no reason to split its predicate.
 const OBJECT_ENTRIES_MIN: u64 = 64;
 
 /// Split predicates have at most this many objects, which calls may list.
-const OBJECTS_MAX: usize = 1 << 16;
+const OBJECTS_MAX: u64 = 1 << 16;
 
-/// Whether the in entries of a predicate with these objects, other than types, are split: if there are few
-/// objects for the entries, or one has more entries than a quarter of what a partition has on average.
-pub(crate) fn is_split(objects: &KeyRuns, partitioning: Partitioning) -> bool {
-    let entries = objects.starts.last().copied().unwrap_or(0);
-    let share = entries as u64 / (4 * partitioning.count() as u64);
-    let is_uneven = entries > ENTRIES_PER_OBJECT_MAX * objects.keys.len()
-        || objects.degrees().max().unwrap_or(0) > share.max(OBJECT_ENTRIES_MIN);
-    is_uneven && objects.keys.len() <= OBJECTS_MAX
+/// The objects of a predicate, in numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ObjectCounts {
+    /// Entries, without duplicates.
+    pub(crate) entries: u64,
+    /// Distinct objects.
+    pub(crate) objects: u64,
+    /// The most entries of one object.
+    pub(crate) degree_max: u64,
+}
+
+impl ObjectCounts {
+    pub(crate) fn of(objects: &KeyRuns) -> Self {
+        Self {
+            entries: objects.starts.last().map_or(0, |end| *end as u64),
+            objects: objects.keys.len() as u64,
+            degree_max: objects.degrees().max().unwrap_or(0),
+        }
+    }
+
+    /// Whether the in entries of a predicate with these objects, other than types, are split: if there are
+    /// few objects for the entries, or one has more entries than a quarter of what a partition has on
+    /// average.
+    pub(crate) fn is_split(self, partitioning: Partitioning) -> bool {
+        let share = self.entries / (4 * partitioning.count() as u64);
+        let is_uneven = self.entries > ENTRIES_PER_OBJECT_MAX.saturating_mul(self.objects)
+            || self.degree_max > share.max(OBJECT_ENTRIES_MIN);
+        is_uneven && self.objects <= OBJECTS_MAX
+    }
 }
 
 /// The entries of each partition, out and in, of the entries in both directions. `entry` copies one.

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use vervet_dictionary::Dictionary;
 use vervet_env::Environment;
-use vervet_model::{Error, Partitioning, Result};
+use vervet_model::{Error, Partitioning, Result, Watch};
 
 /// The files of a build.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,9 +51,8 @@ impl StoreBuilder<'_> {
         let environment = self.environment().clone();
         let build = environment.random.next_u64();
         let build = build.map_err(|error| Error::io("draw a random number", &error))?;
-        let mut file = HashedFile::create(&environment, dir.join(PartFiles::name(None)))?;
-        dictionary.into().write(&mut |bytes| file.write(bytes), self.watch())?;
-        let dictionary_record = file.finish()?;
+        let dictionary = dictionary.into();
+        let dictionary_record = write_dictionary(dictionary, &environment, dir, self.watch())?;
         let dictionary = open_dictionary(&environment, dir, &dictionary_record)?;
         let file = |part| SegmentFile::create(&environment, dir.join(PartFiles::name(Some(part))), build);
         let mut open = (0..partitioning.count()).map(file).collect::<Result<Vec<_>>>()?;
@@ -67,8 +66,27 @@ impl StoreBuilder<'_> {
     }
 }
 
+/// Writes the file of the dictionary of a build to `dir`.
+///
+/// # Errors
+/// Io; those of `watch`.
+pub fn write_dictionary(
+    dictionary: NewDictionary<'_>,
+    environment: &Environment,
+    dir: &Path,
+    watch: &Watch<'_>,
+) -> Result<FileRecord> {
+    let mut file = HashedFile::create(environment, dir.join(PartFiles::name(None)))?;
+    dictionary.write(&mut |bytes| file.write(bytes), watch)?;
+    file.finish()
+}
+
 /// Opens the dictionary of a build.
-fn open_dictionary(environment: &Environment, dir: &Path, record: &FileRecord) -> Result<Arc<Dictionary>> {
+pub(crate) fn open_dictionary(
+    environment: &Environment,
+    dir: &Path,
+    record: &FileRecord,
+) -> Result<Arc<Dictionary>> {
     let name = dir.join(&record.name).display().to_string();
     Ok(Arc::new(Dictionary::open(files::map(environment, dir, record)?, &name)?))
 }

@@ -17,8 +17,9 @@
 //! Multiple Joins", ICDE 2011. Difference: objects count as well, and the sets become classes, so that the
 //! entries between them are counted.
 
-use crate::statistics::Classes;
+use crate::statistics::{ClassTable, Classes};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use vervet_model::{Id, Result, Watch};
 use vervet_snapshot::ClassId;
 
@@ -38,6 +39,7 @@ const SETS_MAX: usize = 4_096;
 const PAIRED_ENDS_MAX: usize = 2_048;
 
 /// The characteristic set of each vertex, under construction.
+#[derive(Debug)]
 pub(crate) struct PredicateSets {
     /// The set of each vertex by number; 0: empty.
     of_vertex: Vec<u16>,
@@ -54,18 +56,19 @@ const NONE: u16 = u16::MAX;
 /// Calls the function that it gets with subject and object of each entry of a predicate.
 type Visit<'a> = dyn FnMut(&mut dyn FnMut([u64; 2])) + 'a;
 
+/// Calls the function that it gets with each vertex, or value, at an end.
+type VisitEnds<'a> = dyn FnMut(&mut dyn FnMut(u64)) + 'a;
+
 impl PredicateSets {
     /// Empty sets for the vertices without types; `None`: they are few.
-    pub(crate) fn new(classes: &Classes) -> Option<Self> {
-        let sizes = &classes.table.sizes;
-        let untyped = sizes.get(usize::from(ClassId::UNTYPED.0)).copied().unwrap_or_default();
-        if untyped.saturating_mul(UNTYPED_SHARE) < classes.of_vertex.len() as u64 {
+    pub(crate) fn new(table: &ClassTable, of_vertex: &[u8]) -> Option<Self> {
+        let untyped = table.sizes.get(usize::from(ClassId::UNTYPED.0)).copied().unwrap_or_default();
+        if untyped.saturating_mul(UNTYPED_SHARE) < of_vertex.len() as u64 {
             return None;
         }
         let is_typed = |class: &u8| u16::from(*class) != ClassId::UNTYPED.0;
-        let of_vertex = classes.of_vertex.iter().map(|class| if is_typed(class) { NONE } else { 0 });
         Some(Self {
-            of_vertex: of_vertex.collect(),
+            of_vertex: of_vertex.iter().map(|class| if is_typed(class) { NONE } else { 0 }).collect(),
             sets: vec![(NONE, u32::MAX)],
             next: FxHashMap::default(),
             ends: 0,
@@ -75,11 +78,17 @@ impl PredicateSets {
     /// Adds both ends of the next predicate, by its subjects and objects: each at least once.
     pub(crate) fn add_predicate(&mut self, visit: &mut Visit<'_>, watch: &Watch<'_>) -> Result<()> {
         for at in 0..2 {
-            watch.check()?;
-            let end = self.ends;
-            self.ends = end.saturating_add(1);
-            visit(&mut |entry| self.add(entry[at], end));
+            self.add_end(&mut |each| visit(&mut |entry| each(entry[at])), watch)?;
         }
+        Ok(())
+    }
+
+    /// Adds the next end of a predicate, the subjects or the objects that `visit` calls its function with.
+    pub(crate) fn add_end(&mut self, visit: &mut VisitEnds<'_>, watch: &Watch<'_>) -> Result<()> {
+        watch.check()?;
+        let end = self.ends;
+        self.ends = end.saturating_add(1);
+        visit(&mut |bits| self.add(bits, end));
         Ok(())
     }
 
@@ -118,44 +127,72 @@ impl PredicateSets {
 
     /// Gives the vertices without types classes by their sets.
     pub(crate) fn classify(self, classes: &mut Classes, watch: &Watch<'_>) -> Result<()> {
+        let assigned = assign(self.counts(), self.ends, &mut classes.table, watch)?;
+        self.fill(&assigned, &mut classes.of_vertex);
+        Ok(())
+    }
+
+    /// The number of vertices with each set, but the empty one.
+    pub(crate) fn counts(&self) -> SetCounts {
         let mut counts = vec![0_u64; self.sets.len()];
         for set in self.of_vertex.iter().filter(|set| **set != NONE) {
             counts[usize::from(*set)] += 1;
         }
         let used = (0..=NONE).zip(counts).skip(1).filter(|(_, count)| *count != 0);
-        let mut ranked: Vec<(u64, Vec<u32>, u16)> =
-            used.map(|(set, count)| (count, self.ends_of(set), set)).collect();
-        // The most frequent first; equal ones in the order of their ends, for equal files.
-        ranked.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        let vertices: u64 = ranked.iter().map(|(count, ..)| count).sum();
-        let pairs = vertices.saturating_mul(PAIRS_OF_VERTEX) / u64::from(self.ends / 2).max(1);
-        let most = usize::try_from(pairs.isqrt()).unwrap_or(CLASSES_MAX).clamp(4, CLASSES_MAX);
-        let first = classes.table.sizes.len();
-        let most = most.min(ClassId::COUNT_MAX - first);
-        let mut groups = Groups::new(self.ends as usize, &ranked);
-        let mut class_of = vec![0_u8; self.sets.len()];
-        for (rank, (count, ends, set)) in ranked.iter().enumerate() {
-            watch.check()?;
-            let group = match rank {
-                _ if rank < most - most / 4 => groups.open(ends),
-                _ if rank < SETS_MAX => groups.join(ends, most),
-                _ => 0,
-            };
-            // Group 0 is that of the vertices without a class of their own.
-            let class = if group == 0 { 0 } else { first + group - 1 };
-            if class >= classes.table.sizes.len() {
-                classes.table.sizes.push(0);
-            }
-            classes.table.sizes[usize::from(ClassId::UNTYPED.0)] -= count;
-            classes.table.sizes[class] += count;
-            class_of[usize::from(*set)] = u8::try_from(class).unwrap_or_default();
-        }
-        for (class, set) in classes.of_vertex.iter_mut().zip(&self.of_vertex).filter(|(_, set)| **set != NONE)
-        {
-            *class = class_of[usize::from(*set)];
-        }
-        Ok(())
+        used.map(|(set, count)| (self.ends_of(set), count)).collect()
     }
+
+    /// Writes the class of each vertex without types to `of_vertex`: that of its set in `assigned`.
+    pub(crate) fn fill(&self, assigned: &SetClasses, of_vertex: &mut [u8]) {
+        let numbers = 0..u16::try_from(self.sets.len()).unwrap_or(NONE);
+        let class_of: Vec<u8> =
+            numbers.map(|set| assigned.get(&self.ends_of(set)).copied().unwrap_or_default()).collect();
+        for (class, set) in of_vertex.iter_mut().zip(&self.of_vertex).filter(|(_, set)| **set != NONE) {
+            *class = class_of.get(usize::from(*set)).copied().unwrap_or_default();
+        }
+    }
+}
+
+/// The number of vertices with each set of ends.
+pub(crate) type SetCounts = BTreeMap<Vec<u32>, u64>;
+
+/// The class of each set of ends; others are [`ClassId::UNTYPED`].
+pub(crate) type SetClasses = FxHashMap<Vec<u32>, u8>;
+
+/// Adds classes of these sets of `ends` ends to `table`.
+pub(crate) fn assign(
+    counts: SetCounts,
+    ends: u32,
+    table: &mut ClassTable,
+    watch: &Watch<'_>,
+) -> Result<SetClasses> {
+    let mut ranked: Vec<(u64, Vec<u32>)> = counts.into_iter().map(|(ends, count)| (count, ends)).collect();
+    // The most frequent first; equal ones in the order of their ends, for equal files.
+    ranked.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    let vertices: u64 = ranked.iter().map(|(count, _)| count).sum();
+    let pairs = vertices.saturating_mul(PAIRS_OF_VERTEX) / u64::from(ends / 2).max(1);
+    let most = usize::try_from(pairs.isqrt()).unwrap_or(CLASSES_MAX).clamp(4, CLASSES_MAX);
+    let first = table.sizes.len();
+    let most = most.min(ClassId::COUNT_MAX - first);
+    let mut groups = Groups::new(ends as usize, &ranked);
+    let mut assigned = SetClasses::default();
+    for (rank, (count, ends)) in ranked.into_iter().enumerate() {
+        watch.check()?;
+        let group = match rank {
+            _ if rank < most - most / 4 => groups.open(&ends),
+            _ if rank < SETS_MAX => groups.join(&ends, most),
+            _ => 0,
+        };
+        // Group 0 is that of the vertices without a class of their own.
+        let class = if group == 0 { 0 } else { first + group - 1 };
+        if class >= table.sizes.len() {
+            table.sizes.push(0);
+        }
+        table.sizes[usize::from(ClassId::UNTYPED.0)] -= count;
+        table.sizes[class] += count;
+        assigned.insert(ends, u8::try_from(class).unwrap_or_default());
+    }
+    Ok(assigned)
 }
 
 /// Sets of ends that share a class.
@@ -168,11 +205,11 @@ struct Groups {
 }
 
 impl Groups {
-    fn new(ends: usize, sets: &[(u64, Vec<u32>, u16)]) -> Self {
+    fn new(ends: usize, sets: &[(u64, Vec<u32>)]) -> Self {
         let mut together = Vec::new();
         if ends <= PAIRED_ENDS_MAX {
             together.resize(ends * ends, false);
-            for (_, set, _) in sets {
+            for (_, set) in sets {
                 for first in set {
                     set.iter().for_each(|second| together[*first as usize * ends + *second as usize] = true);
                 }
@@ -222,7 +259,7 @@ mod tests {
     /// Classes of vertices that occur at these ends.
     fn classify(sets: &[Vec<u32>], predicates: u32) -> Classes {
         let mut classes = Classes::new::<[[u64; 2]]>(&[], sets.len() as u64, 0);
-        let mut of = PredicateSets::new(&classes).expect("no vertex has a type");
+        let mut of = PredicateSets::new(&classes.table, &classes.of_vertex).expect("no vertex has a type");
         let literal = Id::literal(0).bits();
         for predicate in 0..predicates {
             let visit = &mut |each: &mut dyn FnMut([u64; 2])| {

@@ -495,7 +495,9 @@ impl BaseSegment {
     pub(crate) fn validate_flags(&self, entries: &[[u64; 4]], name: &str) -> Result<()> {
         let parallel = entries.windows(2).any(|pair| pair[0][..3] == pair[1][..3]);
         let all_edges = entries.iter().all(|entry| entry[3] != 0);
-        if parallel != self.statistics.has_parallel || all_edges != self.parts.all_edges {
+        // Of no entries, files of earlier versions may say either.
+        let is_right = entries.is_empty() || all_edges == self.parts.all_edges;
+        if parallel != self.statistics.has_parallel || !is_right {
             return Err(Error::corrupt(name, "its flags do not fit its entries"));
         }
         Ok(())

@@ -77,16 +77,9 @@ impl SortedRun {
     #[inline]
     pub(crate) fn row(&self, index: usize) -> [u64; 4] {
         let numbers = self.kind.numbers();
-        let number = |at: usize| load_u64(&self.bytes, (index * numbers + at) * 8);
-        match self.kind {
-            RunKind::Narrow(tags) => {
-                let tag = |tags: u8| u64::from(tags & 15) << Id::PAYLOAD_BITS;
-                let entry = number(0);
-                [tag(tags >> 4) | entry >> 32, tag(tags) | entry & u64::from(u32::MAX), 0, 0]
-            }
-            RunKind::Pairs => [number(0), number(1), 0, 0],
-            RunKind::Quads => [number(0), number(1), number(2), number(3)],
-        }
+        let number =
+            |at: usize| if at < numbers { load_u64(&self.bytes, (index * numbers + at) * 8) } else { 0 };
+        self.kind.row([number(0), number(1), number(2), number(3)])
     }
 }
 
@@ -97,6 +90,19 @@ impl RunKind {
             Self::Narrow(_) => 1,
             Self::Pairs => 2,
             Self::Quads => 4,
+        }
+    }
+
+    /// The entry of these numbers, of which further ones are 0: subject, object, graph, edge.
+    #[inline]
+    pub(crate) fn row(self, numbers: [u64; 4]) -> [u64; 4] {
+        match self {
+            Self::Narrow(tags) => {
+                let tag = |tags: u8| u64::from(tags & 15) << Id::PAYLOAD_BITS;
+                let entry = numbers[0];
+                [tag(tags >> 4) | entry >> 32, tag(tags) | entry & u64::from(u32::MAX), 0, 0]
+            }
+            Self::Pairs | Self::Quads => numbers,
         }
     }
 

@@ -51,35 +51,50 @@ impl ClassTable {
     }
 }
 
-impl Classes {
-    /// The classes of vertices with `types`: entries from subjects to types.
-    pub(crate) fn new<E: Entries + ?Sized>(types: &E, vertex_count: u64, literal_count: u64) -> Self {
-        let vertices = || {
-            let mut at = 0;
-            std::iter::from_fn(move || {
-                while at < types.len() {
-                    let key = types.key(at);
-                    let mut set: Vec<u64> = Vec::new();
-                    while at < types.len() && types.key(at) == key {
-                        set.push(types.neighbour(at));
-                        at += 1;
-                    }
-                    if Id::from_bits(key).is_vertex() {
-                        set.dedup();
-                        return Some((Id::from_bits(key).payload(), set));
-                    }
-                }
-                None
-            })
-        };
-        let mut sets: FxHashMap<Vec<u64>, u64> = FxHashMap::default();
-        for (_, set) in vertices() {
-            *sets.entry(set).or_default() += 1;
+/// The number of vertices with each set of types (bits of their ids, ascending).
+pub(crate) type TypeSets = FxHashMap<Vec<u64>, u64>;
+
+/// Classes by types: their table, and the class of each set that has one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct TypeClasses {
+    pub(crate) table: ClassTable,
+    pub(crate) of_set: FxHashMap<Vec<u64>, u8>,
+}
+
+/// Calls `each` with the number and the types of each vertex of `types`: entries from subjects to types.
+pub(crate) fn for_each_type_set<E: Entries + ?Sized>(types: &E, mut each: impl FnMut(u64, &[u64])) {
+    let (mut at, mut set) = (0, Vec::new());
+    while at < types.len() {
+        let key = types.key(at);
+        set.clear();
+        while at < types.len() && types.key(at) == key {
+            set.push(types.neighbour(at));
+            at += 1;
         }
+        if Id::from_bits(key).is_vertex() {
+            set.dedup();
+            each(Id::from_bits(key).payload(), &set);
+        }
+    }
+}
+
+/// The sets of types of `types`: entries from subjects to types.
+pub(crate) fn type_sets<E: Entries + ?Sized>(types: &E) -> TypeSets {
+    let mut sets = TypeSets::default();
+    for_each_type_set(types, |_, set| match sets.get_mut(set) {
+        Some(count) => *count += 1,
+        None => _ = sets.insert(set.to_vec(), 1),
+    });
+    sets
+}
+
+impl TypeClasses {
+    /// A class for each of the most frequent sets.
+    pub(crate) fn new(sets: TypeSets, vertex_count: u64, literal_count: u64) -> Self {
         // The largest classes first; equal ones in the order of their types, for equal files.
         let mut ranked: Vec<(Vec<u64>, u64)> = sets.into_iter().collect();
         ranked.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        let mut class_of: FxHashMap<Vec<u64>, u8> = FxHashMap::default();
+        let mut of_set: FxHashMap<Vec<u64>, u8> = FxHashMap::default();
         let mut of_type: FxHashMap<u64, BTreeSet<u16>> = FxHashMap::default();
         let mut sizes = vec![0_u64; usize::from(ClassId::FIRST.0)];
         for (index, (set, size)) in ranked.into_iter().enumerate() {
@@ -98,25 +113,43 @@ impl Classes {
                 of_type.entry(*type_id).or_default().insert(u16::from(class));
             }
             if class != OTHER {
-                class_of.insert(set, class);
+                of_set.insert(set, class);
             }
         }
         let typed: u64 = sizes.iter().sum();
         assert!(typed <= vertex_count, "{typed} vertices with types of {vertex_count}");
         sizes[usize::from(ClassId::UNTYPED.0)] = vertex_count - typed;
         sizes[usize::from(ClassId::LITERAL.0)] = literal_count;
-        let mut of_vertex = vec![0_u8; usize::try_from(vertex_count).unwrap_or(0)];
-        for (vertex, set) in vertices() {
-            let class = class_of.get(&set).copied().unwrap_or(OTHER);
-            if let Some(slot) = usize::try_from(vertex).ok().and_then(|vertex| of_vertex.get_mut(vertex)) {
-                *slot = class;
-            }
-        }
         let of_type = of_type
             .into_iter()
             .map(|(type_id, classes)| (type_id, classes.into_iter().map(ClassId).collect()))
             .collect();
-        Self { of_vertex, samples: KeySketch::SAMPLES_MAX, table: ClassTable { sizes, of_type } }
+        Self { table: ClassTable { sizes, of_type }, of_set }
+    }
+
+    /// Writes the class of each vertex of `types` to `of_vertex`.
+    pub(crate) fn fill<E: Entries + ?Sized>(&self, types: &E, of_vertex: &mut [u8]) {
+        for_each_type_set(types, |vertex, set| {
+            let class = self.of_set.get(set).copied().unwrap_or(OTHER);
+            if let Some(slot) = usize::try_from(vertex).ok().and_then(|vertex| of_vertex.get_mut(vertex)) {
+                *slot = class;
+            }
+        });
+    }
+}
+
+impl Classes {
+    /// The classes of vertices with `types`: entries from subjects to types.
+    pub(crate) fn new<E: Entries + ?Sized>(types: &E, vertex_count: u64, literal_count: u64) -> Self {
+        let classes = TypeClasses::new(type_sets(types), vertex_count, literal_count);
+        let mut of_vertex = vec![0_u8; usize::try_from(vertex_count).unwrap_or(0)];
+        classes.fill(types, &mut of_vertex);
+        Self { of_vertex, samples: KeySketch::SAMPLES_MAX, table: classes.table }
+    }
+
+    /// These classes of all vertices.
+    pub(crate) fn from_parts(of_vertex: Vec<u8>, table: ClassTable) -> Self {
+        Self { of_vertex, samples: KeySketch::SAMPLES_MAX, table }
     }
 
     /// The same, with sketches for a graph with this number of predicates.

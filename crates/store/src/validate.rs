@@ -96,7 +96,9 @@ impl Store {
 
     /// Adds the classes by predicates.
     fn classify(&self, classes: &mut Classes) -> Result<()> {
-        let (Some(mut sets), watch) = (PredicateSets::new(classes), Watch::new("check")) else {
+        let (Some(mut sets), watch) =
+            (PredicateSets::new(&classes.table, &classes.of_vertex), Watch::new("check"))
+        else {
             return Ok(());
         };
         let mut predicates: Vec<Id> = self.toc.predicates.iter().map(|(predicate, _)| *predicate).collect();

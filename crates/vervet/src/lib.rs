@@ -73,6 +73,7 @@ mod pages {
 
 pub use database::{ComponentSize, Database, GraphSnapshot};
 pub use gremlin::{GremlinOptions, GremlinResults, GremlinScript};
+pub use loading::{Share, read_share};
 pub use options::{
     CancelToken, DatabaseOptions, HEAVY_FROM_DEFAULT, Placement, QUERY_MEMORY_DEFAULT_BYTES,
     QUERY_TIMEOUT_DEFAULT, QueryOptions, RowCounter, THREADS_MAX,

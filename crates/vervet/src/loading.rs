@@ -114,6 +114,53 @@ fn orders(before: &dyn Base, options: &LoadOptions<'_>) -> Result<Vec<OrderBy>> 
     Ok(orders)
 }
 
+/// The part of a new graph that one of several servers has read; its numbers are its own.
+#[derive(Debug)]
+pub struct Share<'w> {
+    /// The terms.
+    pub dictionary: DictionaryBuilder,
+    /// The statements.
+    pub statements: StoreBuilder<'w>,
+    /// Edges are numbered from 0 to here.
+    pub edges: u64,
+    /// What was read.
+    pub report: LoadReport,
+}
+
+/// Reads the share of one server. Statements beyond `memory_bytes` (by default 4 GiB) go to temporary files
+/// in `temp_dir`. Of the options, `orders` are ignored; `blank_scope` tells blank nodes from those of other
+/// shares.
+///
+/// # Errors
+/// As [`vervet_load::load`]. Io.
+pub fn read_share<'w>(
+    sources: Vec<Source>,
+    options: &LoadOptions<'_>,
+    (environment, temp_dir, memory_bytes): (&Environment, &Path, Option<u64>),
+    watch: &'w Watch<'w>,
+    mut skipped: &mut dyn Write,
+) -> Result<Share<'w>> {
+    let memory_bytes = memory_bytes.unwrap_or(LOAD_MEMORY_DEFAULT_BYTES);
+    let mut dictionary = DictionaryBuilder::new();
+    dictionary.set_seed(seed(environment)?);
+    if options.text_index {
+        dictionary.index_words();
+    }
+    let store = StoreBuilder::new(BuildOptions {
+        threads: options.threads.max(1),
+        memory_bytes,
+        environment: environment.clone(),
+        temp_dir: Some(temp_dir.to_owned()),
+        log: None,
+        orders: Vec::new(),
+    })
+    .watched_by(watch);
+    let mut building = BuildTarget { dictionary, store, edges: 0, memory_bytes };
+    let report = vervet_load::load(sources, options, &mut building, &mut skipped)?;
+    let BuildTarget { dictionary, store: statements, edges, .. } = building;
+    Ok(Share { dictionary, statements, edges, report })
+}
+
 /// The version under construction.
 struct BuildTarget<'w> {
     dictionary: DictionaryBuilder,

@@ -1,9 +1,11 @@
 //! Arguments of `vervet cluster`.
 
-use crate::arguments::units::size;
+use crate::arguments::reading::ReadingArguments;
+use crate::arguments::units::{seconds, size};
 use crate::server_address::server_address;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use std::time::Duration;
 
 const STATUS_HELP: &str = "\
 The exit code is 0 if all servers answer, and 1 if one does not, or if the server that is asked is none of a cluster.
@@ -14,6 +16,13 @@ Examples:
   vervet cluster status https://a.example.org --token-file token
   printf %s \"$PASSWORD\" | vervet cluster status https://a.example.org --user ann
   vervet cluster status --json | jq '.servers[] | select(.answers | not) | .name'";
+
+const LOAD_HELP: &str = "\
+The servers do not serve meanwhile. All have the graph at the end, or none has.
+
+Examples, at the same time on two machines:
+  vervet cluster load a part-1.nt.zst part-2.nt.zst
+  vervet cluster load b part-3.nt.zst";
 
 #[derive(Args, Debug)]
 pub(crate) struct ClusterArguments {
@@ -34,6 +43,9 @@ pub(crate) enum ClusterCommand {
         #[arg(long, value_name = "FILE")]
         authority_key: PathBuf,
     },
+    /// Load files into a new cluster: run it in the directory of every server at the same time, each with its
+    /// own files
+    Load(ClusterLoadArguments),
     /// Show the servers of a cluster; exit code 1 if one does not answer
     Status(ClusterStatusArguments),
     /// Start several servers on this machine, with the air routes or other data; Ctrl-C ends all
@@ -45,10 +57,11 @@ pub(crate) struct ClusterInitArguments {
     /// New directory; each server gets a directory in it
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
-    /// The database whose graph the cluster gets
-    #[arg(long, value_name = "DB", required_unless_present = "data", conflicts_with = "data")]
+    /// The database whose graph the cluster gets (without it and --data: none; load it with `vervet cluster
+    /// load`)
+    #[arg(long, value_name = "DB", conflicts_with = "data")]
     pub from: Option<PathBuf>,
-    /// Files to load in place of a database
+    /// Files to load here in place of a database
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<PathBuf>,
     /// Maximum memory of their load for terms and statements, such as 512M or 4G
@@ -66,6 +79,32 @@ pub(crate) struct ClusterInitArguments {
     /// Port of the first server for the others; the next servers have the next ports
     #[arg(long, value_name = "PORT", default_value_t = 7900)]
     pub port: u16,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = LOAD_HELP)]
+pub(crate) struct ClusterLoadArguments {
+    /// Directory of the server
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Files or folders that this server reads; none: it only takes its part of what the others read
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// Number of threads (default: all cores)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Maximum memory for statements, half of it for those of the files and half for those of the partitions;
+    /// beyond it, they are sorted on disk (default: 4G)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+    /// Wait for the other servers to begin up to this time (default: 600)
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub wait: Option<Duration>,
+    /// Build a word index of texts, for full-text search; the first server by name decides
+    #[arg(long)]
+    pub text_index: bool,
 }
 
 #[derive(Args, Debug)]

@@ -87,7 +87,7 @@ fn loads_name_their_files() -> Result<(), clap::Error> {
     let line = ["load", "db", "a.nt", "b.nt", "--graph", "<http://a/g>", "--memory", "1G", "--threads", "2"];
     let Command::Load(load) = parse(&line)?.command else { panic!("not a load") };
     assert_eq!(load.files.len(), 2);
-    assert_eq!(load.graph.as_ref().map(NamedNode::as_str), Some("http://a/g"));
+    assert_eq!(load.reading.graph.as_ref().map(NamedNode::as_str), Some("http://a/g"));
     assert_eq!((load.memory, load.threads), (Some(1 << 30), Some(2)));
     for line in [
         &["load", "db"][..],

@@ -16,8 +16,13 @@ struct Two {
 
 impl Two {
     fn new() -> Self {
+        Self::made_with(&["--from", "db"])
+    }
+
+    fn made_with(arguments: &[&str]) -> Self {
         let place = people();
-        place.ok(&["cluster", "init", "cluster", "--from", "db", "--servers", "2", "--partitions", "4"]);
+        let init = ["cluster", "init", "cluster", "--servers", "2", "--partitions", "4"];
+        place.ok(&[&init, arguments].concat());
         let listeners: Vec<_> = (0..4).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let free: Vec<String> =
             listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
@@ -44,6 +49,64 @@ impl Two {
         assert!(line.contains(&self.http[server]), "{line}");
         Process(child, lines)
     }
+}
+
+/// Servers load together, each its own files; one that has data or none says so.
+#[test]
+fn servers_load_their_files() {
+    let two = Two::made_with(&[]);
+    let place = &two.place;
+    let no_data = ["has no data yet", "vervet cluster load"];
+    place.fails(&["serve", "--cluster", "cluster/a"], 1, &no_data);
+    place.fails(&["check", "cluster/b"], 1, &no_data);
+    place.fails(&["cluster", "load", "cluster/a", "--wait", "0"], 1, &["servers have not begun: b"]);
+    place.file("one.nt", "<urn:a> <urn:p> <urn:b> .\n<urn:b> <urn:p> <urn:c> .\n");
+    let two_of = |file: &str| {
+        let mut child = place.command(&["cluster", "load", "cluster/b", file]).stdout(Stdio::piped()).spawn();
+        let done = place.run(&["cluster", "load", "cluster/a", "one.nt"]);
+        let output = child.as_mut().unwrap().stdout.take().unwrap();
+        let text = std::io::read_to_string(output).unwrap();
+        (done, child.unwrap().wait().unwrap(), text)
+    };
+    place.file("bad.nt", "<urn:c> <urn:p>\n");
+    let (done, status, _) = two_of("bad.nt");
+    assert!(!status.success() && done.code == 1, "{done:?}");
+    assert!(done.err.contains("server b has stopped the load: bad.nt:1"), "{done:?}");
+    place.file("two.nt", "<urn:c> <urn:p> <urn:a> .\n<urn:a> <urn:p> <urn:b> .\n");
+    let (done, status, text) = two_of("two.nt");
+    assert!(status.success() && done.code == 0, "{done:?}");
+    assert!(done.out.contains("the cluster has 3 statements"), "{done:?}");
+    assert!(text.contains("loaded 2 statements") && text.contains("serve --cluster cluster/b"), "{text}");
+    let servers = [two.start(0, &[]), two.start(1, &[])];
+    let status = place.ok(&["cluster", "status", &two.http[0]]);
+    assert!(status.contains("3 statements"), "{status}");
+    // A server in the way.
+    let failed = place.run(&["cluster", "load", "cluster/a", "one.nt"]);
+    assert!(failed.code == 1 && failed.err.contains("end the server"), "{failed:?}");
+    drop(servers);
+}
+
+/// A server that is killed while it loads ends the load of the others, which name it.
+#[test]
+fn a_load_ends_with_a_server_that_is_killed() {
+    let two = Two::made_with(&[]);
+    two.place.file("one.nt", "<urn:a> <urn:p> <urn:b> .\n");
+    let load = ["cluster", "load", "cluster/b", "-", "--format", "nt"];
+    // It waits for input that never comes.
+    let mut waiting = two.place.command(&load).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let input = waiting.stdin.take();
+    let mut other = two.place.command(&["cluster", "load", "cluster/a", "one.nt"]);
+    let other = other.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(waiting.stderr.take().unwrap()).lines();
+    lines.find(|line| line.as_ref().unwrap().contains("all servers have begun")).unwrap().unwrap();
+    waiting.kill().unwrap();
+    waiting.wait().unwrap();
+    drop(input);
+    let other = other.wait_with_output().unwrap();
+    let text = String::from_utf8(other.stderr).unwrap();
+    assert!(!other.status.success() && text.contains("server b is gone"), "{text}");
+    let names = std::fs::read_dir(two.place.path("cluster/a")).unwrap();
+    assert!(!names.map(|name| name.unwrap().file_name()).any(|name| name == *"data.partial"));
 }
 
 /// A server and its messages; killed on drop.
@@ -82,7 +145,6 @@ fn a_cluster_is_made_from_files() {
         (&["cluster", "init", "new", "--data", "one.nt", "--partitions", "3"], "a power of two"),
         (&["cluster", "init", "new", "--data", "missing.nt"], "missing.nt"),
         (&["cluster", "init", "new", "--data", "one.nt", "--from", "db"], "cannot be used with"),
-        (&["cluster", "init", "new"], "--from"),
     ] {
         let done = place.run(arguments);
         assert!(done.code != 0 && done.err.contains(what), "{arguments:?}: {done:?}");

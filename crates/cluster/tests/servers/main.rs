@@ -3,6 +3,7 @@
 
 mod flows;
 mod hubs;
+mod load;
 
 use std::fs;
 use std::net::TcpListener;
