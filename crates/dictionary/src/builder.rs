@@ -9,9 +9,9 @@
 //! 2. At most 3/4 of the slots are full.
 //! # Cost
 //! A known term: one cache miss for its slot, one or two for its record; a caller that knows some terms ahead
-//! (`prefetch`) overlaps the misses of 16. Memory: the text, 6 bytes, 11 to 21 bytes of slots for each term,
-//! and an eighth of texts and headers as unused reserve. While slots grow, the old half coexists with them;
-//! hashes are recomputed then, since storing them would cost 8 bytes a term.
+//! (`prefetch`) overlaps the misses of 16. Memory: the text, 6 bytes, and 11 to 21 bytes of slots for each
+//! term. The arena doubles; what is reserved is not touched. While it or the slots grow, the old half may
+//! coexist with the new; hashes are recomputed then, since storing them would cost 8 bytes a term.
 //! # Not here
 //! Encoding of the finished dictionary (see `encode`).
 
@@ -35,8 +35,7 @@ const AHEAD: usize = 16;
 const RECORD_BYTES_USUAL: usize = 40;
 /// Bytes of a number in a record.
 const NUMBER_BYTES: usize = 4;
-/// Divisor of the growth step of the arena, which is at least a page.
-const GROWTH: usize = 8;
+/// The least growth step of the arena: a page.
 const GROWTH_BYTES_MIN: usize = 1 << 12;
 /// Maximum length of a term, in bytes.
 const TEXT_BYTES_MAX: usize = 1 << 30;
@@ -327,7 +326,7 @@ impl DictionaryBuilder {
     /// Memory in use, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.arena.capacity() + self.slots.capacity() * 8
+        self.arena.len() + self.slots.capacity() * 8
     }
 
     /// All terms in order of first occurrence.
@@ -511,8 +510,9 @@ impl DictionaryBuilder {
         let kind = self.kind_number(key.kind);
         let needed = NUMBER_BYTES + 2 * VARINT_BYTES_MAX + key.text.len();
         if self.arena.capacity() - self.arena.len() < needed {
-            // Large arenas grow without being copied (`mremap`), so doubling would only waste memory.
-            self.arena.reserve_exact(needed.max(self.arena.len() / GROWTH).max(GROWTH_BYTES_MIN));
+            // Doubled, since not every allocator grows without a copy, and pages that are not touched take no
+            // memory.
+            self.arena.reserve_exact(needed.max(self.arena.len()).max(GROWTH_BYTES_MIN));
         }
         self.arena.extend_from_slice(&number.to_le_bytes());
         write_varint(u64::from(kind), &mut self.arena);
