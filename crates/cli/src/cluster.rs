@@ -48,7 +48,8 @@ fn make(arguments: &ClusterInitArguments) -> Outcome {
         return Err(Failure::Usage(what, "choose another --port".to_owned()));
     }
     let (servers, partitions) = (usize::from(arguments.servers), usize::from(arguments.partitions));
-    let options = InitOptions::on_host(servers, partitions, &arguments.host, (arguments.port, HTTP_PORT));
+    let mut options = InitOptions::on_host(servers, partitions, &arguments.host, (arguments.port, HTTP_PORT));
+    options.writer.clone_from(&arguments.writer);
     check_new(&options, &arguments.directory)?;
     let folder;
     let database = match (&arguments.from, arguments.data.is_empty()) {

@@ -112,7 +112,7 @@ impl Status {
     pub(crate) fn write_text(&self, out: &mut dyn Write) -> Outcome {
         let silent = self.silent();
         let number = |value: &Value| value.as_u64().map(output::count).unwrap_or_default();
-        writeln!(out, "{}\n", self.summary(&silent))?;
+        writeln!(out, "{}{}\n", self.summary(&silent), self.changes())?;
         let mut table = Table::new(&[
             "server",
             "clients",
@@ -150,6 +150,23 @@ impl Status {
             writeln!(out, "{}", text(server, "error"))?;
         }
         Ok(())
+    }
+
+    /// Where changes go, and what the server that was asked has of them.
+    fn changes(&self) -> String {
+        let changes = &self.0["changes"];
+        let Some(writer) = changes["writer"].as_str() else { return String::new() };
+        let asked = self.servers().iter().find(|server| server["self"].as_bool() == Some(true));
+        let asked = asked.map_or("", |server| text(server, "name"));
+        let commit = changes["commit"].as_u64().map(output::count).unwrap_or_default();
+        let what = match (text(changes, "error"), changes["behindBytes"].as_u64().unwrap_or_default()) {
+            ("", 0) => format!("server {asked} has all up to commit {commit}"),
+            ("", bytes) => {
+                format!("server {asked} has commit {commit}, and is {} behind", output::bytes(bytes))
+            }
+            (error, _) => format!("server {asked} has commit {commit}, and gets no more: {error}"),
+        };
+        format!(" Changes go to server {writer}; {what}.")
     }
 
     /// What works, or what does not and what to type.

@@ -116,7 +116,11 @@ fn options_of(arguments: &ServeArguments) -> vervet::Result<ServerOptions> {
     options.hosts.extend(arguments.hosts.iter().cloned());
     options.signals = true;
     options.slow_query = arguments.slow_query_ms.map(Duration::from_millis).or(options.slow_query);
-    options.read_only |= arguments.read_only || arguments.cluster.is_some();
+    options.read_only |= arguments.read_only;
+    if let Some(directory) = &arguments.cluster {
+        let map = ClusterMap::read(directory)?;
+        options.read_only |= map.writer.as_ref() != Some(&map.server);
+    }
     if let Some(file) = &arguments.queries {
         options.queries = SavedQueries::from_file(file)?;
     }

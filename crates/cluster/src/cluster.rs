@@ -1,6 +1,7 @@
 //! One server of a cluster: its database, and its connections to the others.
 
 use crate::damage::with_remedy;
+use crate::following::{self, ChangesStatus, Following};
 use crate::init::{AUTHORITY_FILE, CERTIFICATE_FILE, DATA, KEY_FILE};
 use crate::load::adopt;
 use crate::map::{ClusterMap, ServerEntry};
@@ -24,9 +25,10 @@ pub struct Cluster {
     peers: Vec<Arc<PeerPart>>,
     reachability: Reachability,
     driver: Arc<ClusterDriver>,
+    /// At a server that follows the writer.
+    following: Option<Following>,
     server: PeerServer,
     partitions: usize,
-    statements: u64,
 }
 
 /// The state of a cluster as one of its servers sees it.
@@ -38,6 +40,8 @@ pub struct ClusterStatus {
     pub partitions: usize,
     /// Statements of the whole graph.
     pub statements: u64,
+    /// What this server knows of changes; `None`: the graph does not change.
+    pub changes: Option<ChangesStatus>,
     /// Connections from other servers.
     pub connections: usize,
     /// All servers, in the order of the map.
@@ -101,16 +105,39 @@ pub(crate) fn open_identity(directory: &Path, map: &ClusterMap) -> Result<Identi
     Ok(identity)
 }
 
+/// Begins the name of the directory with the log of the writer; the number of the build of its data follows.
+const CHANGES: &str = "changes-";
+
+/// Why a graph without a writer is not changed.
+fn only_read() -> Error {
+    Error::new(ErrorKind::Unsupported, "this graph is spread over several servers, which only read it")
+        .with_hint("name a server that takes changes (`writer` in cluster.toml), or make the cluster again")
+}
+
+/// Why a server that follows the writer takes no changes.
+fn written_elsewhere(map: &ClusterMap, writer: &str) -> Error {
+    let entry = map.servers.iter().find(|entry| entry.name == writer);
+    let place = entry.and_then(|entry| entry.http.as_deref()).map(|http| format!(" ({http})"));
+    let what = format!("changes of this graph go to server {writer}{}", place.unwrap_or_default());
+    Error::new(ErrorKind::Unsupported, what).with_hint("send them there; this server shows them soon after")
+}
+
 /// Answers the requests of other servers: reads of the own partitions, and tasks of queries.
 struct Requests {
     own: Arc<PartitionedBase>,
     driver: Arc<ClusterDriver>,
+    /// The database, at the writer.
+    writing: Option<Database>,
     directory: PathBuf,
 }
 
 impl Handler for Requests {
     fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let answered = if ClusterDriver::is_request(request) {
+        let answered = if request.first() == Some(&following::READ_LOG) {
+            let not_writer = || Error::new(ErrorKind::Unsupported, "this server is not the writer");
+            let database = self.writing.as_ref().ok_or_else(not_writer);
+            database.and_then(|database| following::answer(database, request, out))
+        } else if ClusterDriver::is_request(request) {
             self.driver.answer(request, out)
         } else {
             self.own.answer(request, out)
@@ -160,22 +187,60 @@ impl Cluster {
         let seed = seed.map_err(|error| Error::io("draw a random number", &error))?;
         let driver = ClusterDriver::new(LocalDriver::new(options.gate), Arc::new(servers), seed);
         let driver = Arc::new(driver);
+        let is_writer = map.writer.as_ref() == Some(&own.name);
+        let (database, follower) = match &map.writer {
+            None => (Database::read_only(reading, only_read(), Arc::clone(&driver) as _, options), None),
+            Some(_) if is_writer => {
+                let log = directory.join(format!("{CHANGES}{:016x}", files.build()));
+                (Database::over(reading, &log, Arc::clone(&driver) as _, options)?, None)
+            }
+            Some(writer) => {
+                let refusal = written_elsewhere(&map, writer);
+                let (database, follower) =
+                    Database::following(reading, refusal, Arc::clone(&driver) as _, options);
+                let peer = peers.iter().find(|peer| peer.peer().name() == writer).map(Arc::clone);
+                (database, Some(follower).zip(peer))
+            }
+        };
+        driver.ask_for_changes(database.changes_probe());
         let bind = map.bind.clone().unwrap_or_else(|| own.address.clone());
         let requests = Arc::new(Requests {
             own: answering,
             driver: Arc::clone(&driver),
+            writing: is_writer.then(|| database.clone()),
             directory: directory.to_owned(),
         });
         let server = PeerServer::bind(&bind, identity, hello(), requests)?;
-        let refusal = Error::new(
-            ErrorKind::Unsupported,
-            "this graph is spread over several servers, which only read it",
-        )
-        .with_hint("change the database that the cluster was made from, and make the cluster again");
-        let (partitions, statements) = (files.partitioning().count(), files.statement_count());
-        let database = Database::read_only(reading, refusal, Arc::clone(&driver) as _, options);
+        let partitions = files.partitioning().count();
+        let following = follower.map(|(follower, peer)| Following::start(follower, peer)).transpose()?;
         let reachability = Reachability::watch(&peers)?;
-        Ok(Self { map, database, peers, reachability, driver, server, partitions, statements })
+        Ok(Self { map, database, peers, reachability, driver, following, server, partitions })
+    }
+
+    /// Why this server takes no changes; `None`: it is the writer.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Error> {
+        match &self.map.writer {
+            None => Some(only_read()),
+            Some(writer) if *writer == self.map.server => None,
+            Some(writer) => Some(written_elsewhere(&self.map, writer)),
+        }
+    }
+
+    /// What this server knows of the changes of the graph; `None`: it does not change.
+    #[must_use]
+    pub fn changes(&self) -> Option<ChangesStatus> {
+        match (&self.map.writer, &self.following) {
+            (None, _) => None,
+            (Some(_), Some(following)) => Some(following.status()),
+            (Some(writer), None) => Some(ChangesStatus {
+                writer: writer.clone(),
+                timestamp: self.database.snapshot().timestamp(),
+                behind_bytes: 0,
+                failure: None,
+                has_ended: false,
+            }),
+        }
     }
 
     /// The whole graph.
@@ -252,7 +317,8 @@ impl Cluster {
         ClusterStatus {
             name: self.map.name.clone(),
             partitions: self.partitions,
-            statements: self.statements,
+            statements: self.database.snapshot().statement_count(),
+            changes: self.changes(),
             connections: self.server.connection_count(),
             servers: self.map.servers.iter().map(server).collect(),
         }

@@ -44,6 +44,8 @@ pub struct InitOptions {
     pub partitions: usize,
     /// The servers; those without partitions get their share.
     pub servers: Vec<ServerEntry>,
+    /// The server that takes changes; `None`: the graph does not change.
+    pub writer: Option<String>,
     /// Consecutive numbers of terms in one partition, as a power of two up to 12; `None`: as many as leave
     /// each partition several such runs.
     pub run_bits: Option<u32>,
@@ -63,7 +65,13 @@ impl InitOptions {
                 partitions: Vec::new(),
             }
         });
-        Self { name: "vervet".to_owned(), partitions, servers: servers.collect(), run_bits: None }
+        Self {
+            name: "vervet".to_owned(),
+            partitions,
+            servers: servers.collect(),
+            writer: None,
+            run_bits: None,
+        }
     }
 }
 
@@ -113,6 +121,7 @@ pub fn check_new(options: &InitOptions, directory: &Path) -> Result<ClusterMap> 
         bind: None,
         data: None,
         authority: None,
+        writer: options.writer.clone(),
         servers,
     };
     map.check()?;

@@ -16,6 +16,7 @@
 mod check;
 mod cluster;
 mod damage;
+mod following;
 mod init;
 mod load;
 mod map;
@@ -24,6 +25,7 @@ mod reachability;
 
 pub use check::{Checked, check};
 pub use cluster::{Cluster, ClusterStatus, PeerStatus, ServerStatus};
+pub use following::ChangesStatus;
 pub use init::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, init_empty, renew_certificate};
 pub use load::{ClusterLoadOptions, ClusterLoadReport, LoadEvent, load};
 pub use map::{ClusterMap, MAP_FILE, ServerEntry};

@@ -31,6 +31,9 @@ pub struct ClusterMap {
     /// Its certificate authority ([`ClusterMap::authority_name`]); `None` as before.
     #[serde(default)]
     pub authority: Option<String>,
+    /// The server that takes changes; `None`: the graph does not change.
+    #[serde(default)]
+    pub writer: Option<String>,
     /// All servers.
     pub servers: Vec<ServerEntry>,
 }
@@ -93,6 +96,7 @@ impl ClusterMap {
         self.bind.iter().for_each(|bind| line("bind", bind));
         self.data.iter().for_each(|data| line("data", data));
         self.authority.iter().for_each(|authority| line("authority", authority));
+        self.writer.iter().for_each(|writer| line("writer", writer));
         for entry in &self.servers {
             text.push_str("\n[[servers]]\n");
             let mut line = |key: &str, value: &str| text.push_str(&format!("{key} = \"{value}\"\n"));
@@ -136,14 +140,18 @@ impl ClusterMap {
                 ));
             }
         }
+        if let Some(writer) = self.writer.as_ref().filter(|writer| !names.contains(writer)) {
+            return wrong(format!("no entry of `servers` has the name of the `writer`, `{writer}`"));
+        }
         if !names.contains(&self.server) {
             return wrong(format!("no entry of `servers` has the name of this server, `{}`", self.server));
         }
         Ok(())
     }
 
-    /// A number that two maps share only if they give the same partitions to the same servers, and were made
-    /// for the same data (`build`): servers with different ones would count statements twice or never.
+    /// A number that two maps share only if they give the same partitions to the same servers, have the same
+    /// writer, and were made for the same data (`build`): servers with different ones would count statements
+    /// twice or never.
     #[must_use]
     pub fn number(&self, build: u64) -> u64 {
         let mut servers: Vec<(&str, Vec<usize>)> =
@@ -151,6 +159,9 @@ impl ClusterMap {
         servers.iter_mut().for_each(|(_, partitions)| partitions.sort_unstable());
         servers.sort_unstable();
         let mut text = format!("{build:016x}");
+        if let Some(writer) = &self.writer {
+            text.push_str(&format!(" written by {writer}"));
+        }
         for (name, partitions) in servers {
             text.push_str(&format!("\n{name} {partitions:?}"));
         }
@@ -226,6 +237,7 @@ mod tests {
             bind: None,
             data: Some("00ff".to_owned()),
             authority: None,
+            writer: Some("a".to_owned()),
             servers,
         }
     }

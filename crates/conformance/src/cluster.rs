@@ -4,20 +4,29 @@
 //! them and asks the queries; the others are processes that it starts once, which open and close the servers
 //! of each case.
 
+use crate::changes::Changes;
 use crate::namespaces;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
-use vervet::{Database, DatabaseOptions};
+use std::time::{Duration, Instant};
+use vervet::{Database, DatabaseOptions, OutputFormat, QueryOptions};
 use vervet_cluster::{Cluster, InitOptions, init};
 use vervet_model::Watch;
 
 static SERVERS: OnceLock<usize> = OnceLock::new();
+
+/// Whether the graphs of cases have changes: see `changes`.
+static WITH_CHANGES: OnceLock<()> = OnceLock::new();
+
+/// The server of this process: the first one.
+const WRITER: &str = "a";
 
 /// Partitions of each server, so that each has several.
 const PARTITIONS_EACH: usize = 4;
@@ -39,6 +48,19 @@ pub fn choose(count: usize) -> Result<(), String> {
         return Err(format!("{count} processes: 1 to 16 are possible"));
     }
     SERVERS.set(count).map_err(|_| "the number of processes is chosen twice".to_owned())
+}
+
+/// From now on the graphs of cases have changes.
+///
+/// # Errors
+/// It was chosen before.
+pub fn choose_changes() -> Result<(), String> {
+    WITH_CHANGES.set(()).map_err(|()| "--changes is there twice".to_owned())
+}
+
+/// Whether databases are spread over processes.
+pub(crate) fn is_chosen() -> bool {
+    SERVERS.get().is_some()
 }
 
 /// A database of a case, with the servers that it needs.
@@ -78,8 +100,26 @@ pub(crate) fn spread(database: Database) -> Result<Spread, String> {
         return Ok(Spread::here(crate::device::attach(database)));
     };
     let failed = |error: &dyn std::fmt::Display| format!("a cluster of {count} processes: {error}");
+    if WITH_CHANGES.get().is_none() {
+        return spread_over(&database, count, None);
+    }
+    let changes = Changes::of(&database).map_err(|error| failed(&error))?;
+    changes.make(&database).map_err(|error| failed(&error))?;
+    let spread = spread_over(&database, count, Some(WRITER))?;
+    changes.take_back(&spread).map_err(|error| failed(&error))?;
+    Ok(spread)
+}
+
+/// The graph of `database` over the processes that were chosen, with this one as the writer.
+pub(crate) fn spread_to_write(database: &Database) -> Result<Spread, String> {
+    let count = SERVERS.get().ok_or_else(|| "no number of processes was chosen".to_owned())?;
+    spread_over(database, *count, Some(WRITER))
+}
+
+fn spread_over(database: &Database, count: usize, writer: Option<&str>) -> Result<Spread, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("a cluster of {count} processes: {error}");
     let partitions = (count * PARTITIONS_EACH).next_power_of_two();
-    let (folder, mut made) = directories(&database, count, partitions)?;
+    let (folder, mut made) = directories_with(database, count, partitions, writer)?;
     let others = made.split_off(1);
     PROCESSES.with_borrow_mut(|processes| {
         while processes.len() < others.len() {
@@ -98,6 +138,15 @@ pub(crate) fn directories(
     count: usize,
     partitions: usize,
 ) -> Result<(tempfile::TempDir, Vec<PathBuf>), String> {
+    directories_with(database, count, partitions, None)
+}
+
+fn directories_with(
+    database: &Database,
+    count: usize,
+    partitions: usize,
+    writer: Option<&str>,
+) -> Result<(tempfile::TempDir, Vec<PathBuf>), String> {
     let failed = |error: &dyn std::fmt::Display| format!("a cluster of {count} processes: {error}");
     // Held until all are chosen, so that no two are equal.
     let (mut ports, mut addresses) = (Vec::new(), Vec::new());
@@ -107,7 +156,7 @@ pub(crate) fn directories(
         ports.push(port);
     }
     drop(ports);
-    directories_at(database, &addresses, partitions)
+    directories_of(database, &addresses, partitions, writer)
 }
 
 /// As [`directories`], for servers at these addresses.
@@ -116,6 +165,15 @@ pub(crate) fn directories_at(
     addresses: &[String],
     partitions: usize,
 ) -> Result<(tempfile::TempDir, Vec<PathBuf>), String> {
+    directories_of(database, addresses, partitions, None)
+}
+
+fn directories_of(
+    database: &Database,
+    addresses: &[String],
+    partitions: usize,
+    writer: Option<&str>,
+) -> Result<(tempfile::TempDir, Vec<PathBuf>), String> {
     let count = addresses.len();
     let failed = |error: &dyn std::fmt::Display| format!("a cluster of {count} processes: {error}");
     // In memory where that is possible: each file is synced.
@@ -123,6 +181,7 @@ pub(crate) fn directories_at(
     let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     let folder = folder.map_err(|error| failed(&error))?;
     let mut options = InitOptions::on_host(count, partitions, "127.0.0.1", (0, 0));
+    options.writer = writer.map(str::to_owned);
     // Small graphs would get runs of one number.
     options.run_bits = u32::try_from(database.snapshot().statement_count() % 4).ok();
     for (server, address) in options.servers.iter_mut().zip(addresses) {
@@ -137,6 +196,18 @@ impl Spread {
     /// A database in this process.
     pub(crate) fn here(database: Database) -> Self {
         Self { database, servers: None }
+    }
+
+    /// Waits until every other server has the commits of this one, and returns a sum of the graph of each.
+    pub(crate) fn sums_elsewhere(&self) -> Result<Vec<String>, String> {
+        let Some(servers) = &self.servers else { return Ok(Vec::new()) };
+        let commit = self.database.snapshot().timestamp().0;
+        PROCESSES.with_borrow_mut(|processes| {
+            let ask = |(process, directory): (&mut Process, &PathBuf)| {
+                process.ask(&format!("sum {commit} {}", directory.display()))
+            };
+            processes.iter_mut().zip(&servers.others).map(ask).collect()
+        })
     }
 
     /// Whether it is spread over processes, and so cannot be changed.
@@ -183,11 +254,16 @@ impl Process {
     }
 
     pub(crate) fn tell(&mut self, what: &str, directory: &Path) -> Result<(), String> {
-        let sent = writeln!(self.input, "{what} {}", directory.display()).and_then(|()| self.input.flush());
+        let answer = self.ask(&format!("{what} {}", directory.display()))?;
+        if answer == "done" { Ok(()) } else { Err(format!("a server: {answer}")) }
+    }
+
+    fn ask(&mut self, line: &str) -> Result<String, String> {
+        let sent = writeln!(self.input, "{line}").and_then(|()| self.input.flush());
         sent.map_err(|error| format!("a server has ended: {error}"))?;
         let mut answer = String::new();
         self.output.read_line(&mut answer).map_err(|error| format!("a server has ended: {error}"))?;
-        if answer.trim_end() == "done" { Ok(()) } else { Err(format!("a server: {}", answer.trim_end())) }
+        Ok(answer.trim_end().to_owned())
     }
 }
 
@@ -230,8 +306,47 @@ pub fn serve() {
                 open.remove(directory);
                 "done".to_owned()
             }
+            Some(("sum", rest)) => match rest.split_once(' ') {
+                Some((commit, directory)) => match open.get(directory) {
+                    Some(cluster) => sum_at(cluster.database(), commit.parse().unwrap_or(u64::MAX)),
+                    None => "no such server".to_owned(),
+                },
+                None => "not a request".to_owned(),
+            },
             _ => "not a request".to_owned(),
         };
         println!("{answer}");
     }
 }
+
+/// Waits for a commit, and returns the sum of the graph.
+fn sum_at(database: &Database, commit: u64) -> String {
+    let begun = Instant::now();
+    while database.snapshot().timestamp().0 < commit {
+        if begun.elapsed() > COMMIT_WAIT {
+            return format!("commit {commit} does not come");
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    sum(database).unwrap_or_else(|error| error.to_string().replace('\n', " "))
+}
+
+/// A number that equal graphs share.
+pub(crate) fn sum(database: &Database) -> vervet::Result<String> {
+    let mut bytes = Vec::new();
+    database.write(
+        "SELECT ?s ?p ?o { ?s ?p ?o }",
+        &QueryOptions::default(),
+        OutputFormat::Tsv,
+        &mut bytes,
+    )?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut rows: Vec<&str> = text.lines().collect();
+    rows.sort_unstable();
+    let mut hasher = DefaultHasher::new();
+    rows.hash(&mut hasher);
+    Ok(format!("{} rows, {:016x}", rows.len(), hasher.finish()))
+}
+
+/// How long a server may take to have a commit of the writer.
+const COMMIT_WAIT: Duration = Duration::from_secs(20);

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acid;
+pub(crate) mod changes;
 pub mod chaos;
 pub mod cluster;
 mod compare;

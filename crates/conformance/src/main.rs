@@ -24,7 +24,8 @@ const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | 
                      history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM] | \
                      cluster-chaos [--minutes N] [--rounds N] [--seed S] [--fault NAME] [--servers N] [--namespaces]\n\
                      each with [--partitions P]: databases in memory consist of P partitions, a power of two\n\
-                     lubm, sparql, random, random-gremlin, tinkerpop, ldbc with [--cluster N]: graphs that are only read are spread over N processes\n\
+                     lubm, sparql, random, random-gremlin, tinkerpop, ldbc with [--cluster N [--changes]]: graphs are spread over N processes, with changes of the writer\n\
+                     acid with [--cluster N]: transactions over N processes\n\
                      the same suites with [--device simulated | --device cuda --kernels FILE] [--faults N]: queries use a device, of which every N-th call fails";
 
 fn main() -> ExitCode {
@@ -32,6 +33,13 @@ fn main() -> ExitCode {
     if arguments == [cluster::SERVER] {
         cluster::serve();
         return ExitCode::SUCCESS;
+    }
+    if let Some(at) = arguments.iter().position(|argument| argument == "--changes") {
+        arguments.remove(at);
+        if let Err(message) = cluster::choose_changes() {
+            eprintln!("error: {message}");
+            return ExitCode::from(2);
+        }
     }
     // Everything that uses the network of a namespace runs in one from its beginning.
     if let Some(at) = arguments.iter().position(|argument| argument == "--namespaces") {

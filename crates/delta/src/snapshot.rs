@@ -71,6 +71,14 @@ impl Snapshot for Version {
         Ok(known.then_some(id))
     }
 
+    fn has_changes(&self) -> bool {
+        let dictionary = self.base.dictionary();
+        self.delta_cells() > 0
+            || self.vertex_end > dictionary.vertex_count()
+            || self.literal_end > dictionary.literal_count()
+            || self.base.has_changes()
+    }
+
     fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
         if self.is_new(id) { self.read_new(id, read) } else { self.base.read_term(id, scratch, read) }
     }

@@ -16,6 +16,7 @@ use crate::wire::Wire;
 use crate::worker::has_columns;
 use oxrdf::Term;
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_driver_local::{Driver, LocalDriver, Parallelism, is_heavy};
 use vervet_expression::Evaluator;
@@ -53,6 +54,17 @@ pub struct ClusterDriver {
     local: LocalDriver,
     host: Host,
     counters: Counters,
+    /// Whether the newest version has changes, so that queries run where they are asked: for notes.
+    has_changes: OnceLock<Probe>,
+}
+
+/// A question to the database whose queries the driver runs.
+struct Probe(Box<dyn Fn() -> bool + Send + Sync>);
+
+impl std::fmt::Debug for Probe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Probe")
+    }
 }
 
 #[derive(Debug, Default)]
@@ -79,13 +91,19 @@ impl ClusterDriver {
     #[must_use]
     pub fn new(local: LocalDriver, servers: Arc<Servers>, seed: u64) -> Self {
         let host = Host::new(servers, local.gate(), seed);
-        Self { local, host, counters: Counters::default() }
+        Self { local, host, counters: Counters::default(), has_changes: OnceLock::new() }
     }
 
     /// From now on threads that run heavy tasks, and nothing else, call this first, to lower their priority.
     /// The first call counts.
     pub fn on_heavy_task(&self, call: fn()) {
         self.host.set_lower_priority(call);
+    }
+
+    /// From now on explanations ask `has_changes` whether the newest version has changes over the base of the
+    /// servers: queries then run where they are asked. The first call counts.
+    pub fn ask_for_changes(&self, has_changes: impl Fn() -> bool + Send + Sync + 'static) {
+        _ = self.has_changes.set(Probe(Box::new(has_changes)));
     }
 
     /// What was done so far.
@@ -254,7 +272,8 @@ impl Driver for ClusterDriver {
 
     fn notes(&self, plan: &Plan, parallelism: Parallelism, profile: Option<&Profile>) -> Vec<String> {
         let mut notes = Vec::new();
-        if self.is_over_servers(plan, parallelism) {
+        let has_changes = self.has_changes.get().is_some_and(|probe| probe.0());
+        if !has_changes && self.is_over_servers(plan, parallelism) {
             self.note(&plan.pipeline, 0, plan, parallelism, profile, &mut notes);
         }
         notes
@@ -271,7 +290,9 @@ impl Driver for ClusterDriver {
         profile: bool,
         sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
     ) -> Result<Profile> {
-        let computed = if self.is_over_servers(plan, parallelism) { known_terms(evaluator)? } else { None };
+        // The other servers run their tasks on the base, and record no reads.
+        let is_over_servers = !snapshot.has_changes() && self.is_over_servers(plan, parallelism);
+        let computed = if is_over_servers { known_terms(evaluator)? } else { None };
         let Some(computed) = computed else {
             return self.local.execute(plan, snapshot, evaluator, control, parallelism, input, profile, sink);
         };

@@ -315,6 +315,10 @@ impl Snapshot for PartitionedBase {
         }
     }
 
+    fn has_changes(&self) -> bool {
+        false
+    }
+
     fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
         self.first().read_term(id, scratch, read)
     }

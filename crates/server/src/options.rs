@@ -55,9 +55,14 @@ impl ServerOptions {
     /// The refusal of changes by a server that only reads.
     pub(crate) fn refuse_changes(&self) -> Failure {
         let refused = |reason| Failure::new(StatusCode::FORBIDDEN, reason);
-        match self.cluster {
-            Some(_) => refused("this graph is spread over several servers, which only read it")
-                .hint("change the database that the cluster was made from, and make the cluster again"),
+        match self.cluster.as_ref().and_then(|cluster| cluster.refusal()) {
+            Some(error) => {
+                let failure = refused(error.message());
+                match error.hint() {
+                    Some(hint) => failure.hint(hint),
+                    None => failure,
+                }
+            }
             None => refused("this server is read-only").hint("it was started with --read-only"),
         }
     }

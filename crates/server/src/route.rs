@@ -125,6 +125,11 @@ fn ready(state: &State) -> Outcome {
 
 /// The other servers of a cluster that cannot be reached. Names alone: the response needs no credentials.
 fn unreachable(cluster: &Cluster) -> Option<String> {
+    if cluster.changes().is_some_and(|changes| changes.has_ended) {
+        return Some(
+            "this server does not follow the changes of the graph any more: start it again".to_owned(),
+        );
+    }
     let peers = cluster.peers().into_iter().filter(|peer| peer.unreachable.is_some());
     let names: Vec<String> = peers.map(|peer| peer.name).collect();
     let servers = match names.as_slice() {

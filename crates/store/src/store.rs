@@ -307,6 +307,10 @@ impl Snapshot for Store {
         Ok(id)
     }
 
+    fn has_changes(&self) -> bool {
+        false
+    }
+
     fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
         self.dictionary.read_term(id, scratch, read)
     }

@@ -174,6 +174,9 @@ impl Background {
 
     /// Delays a commit with this many changes while checkpoints are behind: see the header.
     pub(crate) fn wait_for_room(self: &Arc<Self>, changes: usize) -> Result<()> {
+        if self.writer.check_replaceable().is_err() {
+            return self.check_room_without_checkpoints();
+        }
         if !self.is_enabled || self.pressure() < SLOW_FROM {
             return Ok(());
         }
@@ -206,6 +209,21 @@ impl Background {
             }
             std::thread::sleep(POLL_INTERVAL);
         }
+    }
+
+    /// A base that no checkpoint replaces has room for changes up to the limits.
+    fn check_room_without_checkpoints(&self) -> Result<()> {
+        if self.pressure() < 1.0 {
+            return Ok(());
+        }
+        let (delta, log) = (self.head.newest().version.delta_bytes(), self.writer.log_bytes());
+        let what = format!(
+            "the changes of this graph take {delta} bytes of memory (limit {}) and {log} of log (limit {})",
+            self.delta_bytes_max, self.log_bytes_max
+        );
+        Err(Error::new(ErrorKind::Unavailable, what).with_hint(
+            "nothing was changed; export the graph, and make the files of its servers again from the export",
+        ))
     }
 
     fn no_room(&self, history: &History) -> Error {

@@ -62,10 +62,18 @@ pub(crate) fn has_store(environment: &Environment, directory: &Path) -> Result<b
     }
 }
 
-/// Recovers a directory whose lock the caller holds; `None` without a database.
-pub(crate) fn recover_as_owner(environment: &Environment, directory: &Path) -> Result<Option<Recovered>> {
+/// Recovers a directory whose lock the caller holds; `None` without a database. `over`: the base of the log,
+/// if that is not the one in the directory.
+pub(crate) fn recover_as_owner(
+    environment: &Environment,
+    directory: &Path,
+    over: Option<&Arc<dyn Base>>,
+) -> Result<Option<Recovered>> {
     match Store::open(environment, directory) {
-        Ok(store) => recover(environment, directory, store, &ReadOptions::default()).map(Some),
+        Ok(store) => {
+            let base = over.cloned();
+            recover_over(environment, directory, store, base, &ReadOptions::default()).map(Some)
+        }
         Err(error) if error.kind() == ErrorKind::Input => Ok(None),
         Err(error) => Err(error),
     }
@@ -116,6 +124,18 @@ pub(crate) fn recover(
     store: Store,
     options: &ReadOptions,
 ) -> Result<Recovered> {
+    recover_over(environment, directory, store, None, options)
+}
+
+/// [`recover`], with the log replayed over `base` in place of `store`, which then only has the position of
+/// the log.
+fn recover_over(
+    environment: &Environment,
+    directory: &Path,
+    store: Store,
+    base: Option<Arc<dyn Base>>,
+    options: &ReadOptions,
+) -> Result<Recovered> {
     let place = store.checkpoint_position();
     let from = Lsn(place.map_or(0, |place| place.lsn));
     let timestamp = Timestamp(place.map_or(0, |place| place.timestamp));
@@ -123,30 +143,17 @@ pub(crate) fn recover(
     // A log that has been begun and has no files is lost; one that has not been begun has none yet.
     let id = place.filter(|place| place.begun || present.is_some()).map(|place| LogId(place.id));
     let options = ReadOptions { id, ..options.clone() };
-    let mut replay = Replay {
-        constraints: store.constraints().to_vec(),
-        first: [store.dictionary().vertex_count(), store.dictionary().literal_count()],
-        version: version_of(Arc::new(store)),
-        timestamp,
-        any_timestamp: place.is_none(),
-        began: timestamp,
-        added: Vec::new(),
-    };
+    let constraints = store.constraints().to_vec();
+    let base = base.unwrap_or_else(|| Arc::new(store));
+    let mut replay = Replay::new(version_of(base), timestamp, constraints);
+    replay.any_timestamp = place.is_none();
     let found = vervet_log::read(environment, directory, from, &options, &mut |lsn, kind, payload| {
-        let replayed = match kind {
-            record::TERM => replay.term(payload),
-            record::COMMIT => replay.commit(payload),
-            record::CONSTRAINTS => replay.constraints(payload),
-            _ => Err(Error::new(ErrorKind::Unsupported, format!("a record of unknown kind {kind}"))
-                .with_hint("open this database with the version of Vervet that wrote it")),
-        };
-        replayed.map_err(|error| {
+        replay.record(kind, payload).map_err(|error| {
             error.context(format_args!("log of {}, record before {lsn}", directory.display()))
         })
     })?;
     replay.add()?;
-    let constraints = Constraints::recovered(&replay.constraints, &replay.version)
-        .map_err(|error| error.context(directory.display()))?;
+    let constraints = replay.constraints().map_err(|error| error.context(directory.display()))?;
     let base = match place {
         Some(place) => place,
         // A manifest of version 1 that names no log: an existing log began after it.
@@ -155,9 +162,11 @@ pub(crate) fn recover(
     Ok(Recovered { version: replay.version, timestamp: replay.timestamp, constraints, found, base })
 }
 
-struct Replay {
-    version: Version,
-    timestamp: Timestamp,
+/// The replay of a log over a base.
+#[derive(Debug)]
+pub(crate) struct Replay {
+    pub(crate) version: Version,
+    pub(crate) timestamp: Timestamp,
     /// Texts of all constraints.
     constraints: Vec<String>,
     /// The base does not state the next timestamp.
@@ -171,6 +180,40 @@ struct Replay {
 }
 
 impl Replay {
+    /// A replay over `version`, whose last commit is `timestamp`.
+    pub(crate) fn new(version: Version, timestamp: Timestamp, constraints: Vec<String>) -> Self {
+        let dictionary = version.base().dictionary();
+        let first = [dictionary.vertex_count(), dictionary.literal_count()];
+        Self {
+            version,
+            timestamp,
+            constraints,
+            any_timestamp: false,
+            began: timestamp,
+            first,
+            added: Vec::new(),
+        }
+    }
+
+    /// Replays the next record. Its additions may wait for [`Replay::add`].
+    ///
+    /// # Errors
+    /// Corrupt: it is damaged, or not the next one. Unsupported: it is of a later version.
+    pub(crate) fn record(&mut self, kind: u8, payload: &[u8]) -> Result<()> {
+        match kind {
+            record::TERM => self.term(payload),
+            record::COMMIT => self.commit(payload),
+            record::CONSTRAINTS => self.read_constraints(payload),
+            _ => Err(Error::new(ErrorKind::Unsupported, format!("a record of unknown kind {kind}"))
+                .with_hint("open this database with the version of Vervet that wrote it")),
+        }
+    }
+
+    /// The constraints of the version.
+    pub(crate) fn constraints(&self) -> Result<Arc<Constraints>> {
+        Constraints::recovered(&self.constraints, &self.version)
+    }
+
     fn term(&mut self, payload: &[u8]) -> Result<()> {
         let (id, term) = record::read_term(payload).ok_or_else(|| damaged("a term"))?;
         let first = if id.is_vertex() { self.first[0] } else { self.first[1] };
@@ -201,7 +244,7 @@ impl Replay {
         if self.added.len() >= BATCH { self.add() } else { Ok(()) }
     }
 
-    fn constraints(&mut self, payload: &[u8]) -> Result<()> {
+    fn read_constraints(&mut self, payload: &[u8]) -> Result<()> {
         let read = record::read_constraints(payload).ok_or_else(|| damaged("the constraints"))?;
         self.constraints = read.1;
         self.next(read.0)
@@ -221,7 +264,7 @@ impl Replay {
     }
 
     /// Adds the collected statements.
-    fn add(&mut self) -> Result<()> {
+    pub(crate) fn add(&mut self) -> Result<()> {
         if !self.added.is_empty() {
             self.version.insert_all(&self.added)?;
             self.added.clear();

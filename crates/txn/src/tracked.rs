@@ -66,6 +66,11 @@ impl Snapshot for Tracked<'_> {
         Ok(id)
     }
 
+    /// What is read elsewhere would not be recorded.
+    fn has_changes(&self) -> bool {
+        true
+    }
+
     fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
         self.version.read_term(id, scratch, read)
     }

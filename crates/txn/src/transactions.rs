@@ -76,6 +76,25 @@ impl Transactions {
         transactions
     }
 
+    /// The graph of `base`, whose files are elsewhere, and the changes in the log in `directory`, which this
+    /// process writes. No checkpoint and no load replaces the base, so all changes stay in memory and in the
+    /// log, within the limits of the options.
+    ///
+    /// # Errors
+    /// Corrupt: the log is damaged, or of another base. Unavailable: another process writes to it. Io.
+    pub fn over(
+        environment: Environment,
+        base: Arc<dyn Base>,
+        directory: &Path,
+        options: Options,
+    ) -> Result<Arc<Self>> {
+        let options = Options { checkpoints: false, ..options };
+        let state = (version_of(Arc::clone(&base)), Timestamp::default(), Arc::default());
+        let transactions = Self::with_place(environment, (Some(directory), Some(base)), options, state);
+        transactions.writer.take_ownership()?;
+        Ok(transactions)
+    }
+
     /// Opens the graph in a directory: everything committed at some moment during the call, also by a
     /// concurrent writer process. This process takes the directory when it first writes.
     ///
@@ -141,10 +160,21 @@ impl Transactions {
         timestamp: Timestamp,
         constraints: Arc<Constraints>,
     ) -> Arc<Self> {
+        Self::with_place(environment, (directory, None), options, (version, timestamp, constraints))
+    }
+
+    /// [`Transactions::new`]; `over`: the base of the log, if it is not in the directory.
+    fn with_place(
+        environment: Environment,
+        (directory, over): (Option<&Path>, Option<Arc<dyn Base>>),
+        options: Options,
+        (version, timestamp, constraints): (Version, Timestamp, Arc<Constraints>),
+    ) -> Arc<Self> {
         let published = Published::new(version, timestamp, constraints);
         let head = Arc::new(CommitHead::new(published, options.load_wait));
-        let (directory, terms_max) = (directory.map(Path::to_owned), options.terms_max);
-        let writer = Writer::new(environment, directory, options.durability, terms_max, Arc::clone(&head));
+        let terms_max = options.terms_max;
+        let place = (directory.map(Path::to_owned), over);
+        let writer = Writer::new(environment, place, options.durability, terms_max, Arc::clone(&head));
         let writer = Arc::new(writer);
         let committer = Committer::new(Arc::clone(&head), Arc::clone(&writer), options.pre_read);
         let background = Background::new(Arc::clone(&head), Arc::clone(&writer), &options);
@@ -216,6 +246,7 @@ impl Transactions {
     /// # Errors
     /// A full disk and other I/O errors: nothing is changed. Damaged data.
     pub fn checkpoint(&self) -> Result<bool> {
+        self.writer.check_replaceable()?;
         self.background.checkpointer().checkpoint()
     }
 
@@ -251,6 +282,7 @@ impl Transactions {
         &self,
         build: impl FnOnce(&ReplacementBase<'_>) -> Result<(Arc<dyn Base>, T)>,
     ) -> Result<T> {
+        self.writer.check_replaceable()?;
         replacement::replace_graph(&self.head, &self.writer, build)
     }
 

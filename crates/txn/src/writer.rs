@@ -34,6 +34,8 @@ use vervet_store::{Base, BuildOptions, CheckpointPosition, Store, StoreBuilder, 
 pub(crate) struct Writer {
     environment: Environment,
     directory: Option<PathBuf>,
+    /// The base of the log, if it is not in the directory: then nothing replaces it.
+    over: Option<Arc<dyn Base>>,
     durability: Durability,
     head: Arc<CommitHead>,
     numbering: Numbering,
@@ -65,10 +67,11 @@ fn log_start(version: &Version) -> u64 {
 }
 
 impl Writer {
-    /// The writer of the graph at the newest version of `head`; `None` for `directory`: in memory.
+    /// The writer of the graph at the newest version of `head`; `None` for `directory`: in memory. `over`:
+    /// the base of the log, if it is not in the directory.
     pub(crate) fn new(
         environment: Environment,
-        directory: Option<PathBuf>,
+        (directory, over): (Option<PathBuf>, Option<Arc<dyn Base>>),
         durability: Durability,
         terms_max: u64,
         head: Arc<CommitHead>,
@@ -78,6 +81,7 @@ impl Writer {
         Self {
             environment,
             directory,
+            over,
             durability,
             numbering,
             ownership: OnceLock::new(),
@@ -130,6 +134,18 @@ impl Writer {
         self.failure().map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
+    /// Whether the base may be replaced, by a load or a checkpoint.
+    ///
+    /// # Errors
+    /// Unsupported: the base is not in the directory of the log.
+    pub(crate) fn check_replaceable(&self) -> Result<()> {
+        if self.over.is_none() {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Unsupported, "the files of this graph are those of several servers")
+            .with_hint("export the graph, and make its files again from the export"))
+    }
+
     /// Refuses all further writes. The first failure is the one that counts.
     pub(crate) fn fail(&self, error: Error) {
         let _ = self.failure.set(error);
@@ -158,7 +174,7 @@ impl Writer {
         if self.ownership.get().is_none() {
             let guard = DirectoryLock::take(&self.environment, directory)?;
             // Another process may have written since this graph was opened.
-            let recovered = recovery::recover_as_owner(&self.environment, directory)?;
+            let recovered = recovery::recover_as_owner(&self.environment, directory, self.over.as_ref())?;
             let set = self.ownership.set(self.ownership_of(guard, recovered));
             assert!(set.is_ok(), "`owning` is held");
         }
@@ -220,7 +236,8 @@ impl Writer {
                     if !recovery::has_store(&self.environment, directory)? {
                         write_empty(&self.environment, directory)?;
                     }
-                    let recovered = recovery::recover_as_owner(&self.environment, directory)?;
+                    let recovered =
+                        recovery::recover_as_owner(&self.environment, directory, self.over.as_ref())?;
                     let lost = || Error::internal("a database that has just been written is missing");
                     let recovered = recovered.ok_or_else(lost)?;
                     // If the log cannot be opened, a load must continue with its id.

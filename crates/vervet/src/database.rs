@@ -17,7 +17,10 @@ use vervet_model::{Direction, Error, Id, Partitioning, Result, Watch, lock};
 use vervet_partition::PartitionDirectory;
 use vervet_snapshot::Snapshot;
 use vervet_store::Base;
-use vervet_txn::{Constraint, Counts, Damage, Durability, Published, StorageStatus, Timestamp, Transactions};
+use vervet_txn::{
+    Constraint, Counts, Damage, Durability, Follower, LogRecord, Published, StorageStatus, Timestamp,
+    Transactions,
+};
 
 /// Loads with fewer statements leave too little free memory for the allocator to be worth returning.
 const RELEASE_STATEMENTS_MIN: u64 = 100_000;
@@ -321,6 +324,59 @@ impl Database {
         let transactions =
             Transactions::read_only(environment.clone(), base, options.of_transactions(), refusal);
         Self::new(environment, None, transactions, driver)
+    }
+
+    /// A database over `base`, whose files are elsewhere, such as at several servers, with its changes in a
+    /// log in `directory`, which this process writes. All changes stay in memory and in the log: see
+    /// [`Transactions::over`].
+    ///
+    /// # Errors
+    /// As [`Transactions::over`].
+    pub fn over(
+        base: Arc<dyn Base>,
+        directory: &Path,
+        driver: Arc<dyn Driver>,
+        options: &DatabaseOptions,
+    ) -> Result<Self> {
+        let environment = options.environment.clone();
+        let transactions =
+            Transactions::over(environment.clone(), base, directory, options.of_transactions())?;
+        Ok(Self::new(environment, None, transactions, driver))
+    }
+
+    /// A database over `base` that takes its changes from the log of another process ([`Database::over`]), by
+    /// the follower; other changes fail with `refusal`.
+    #[must_use]
+    pub fn following(
+        base: Arc<dyn Base>,
+        refusal: Error,
+        driver: Arc<dyn Driver>,
+        options: &DatabaseOptions,
+    ) -> (Self, Follower) {
+        let environment = options.environment.clone();
+        let follower = Follower::new(environment.clone(), base, options.of_transactions(), refusal);
+        let transactions = Arc::clone(follower.transactions());
+        (Self::new(environment, None, transactions, driver), follower)
+    }
+
+    /// Whether the newest version has changes over its base, for who must not hold this database.
+    pub fn changes_probe(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let transactions = Arc::clone(&self.inner.transactions);
+        move || transactions.current().version.has_changes()
+    }
+
+    /// The synced records of the log behind `after`: see [`Transactions::read_log`].
+    ///
+    /// # Errors
+    /// As [`Transactions::read_log`].
+    pub fn read_log(&self, after: u64, bytes_max: usize) -> Result<(u64, Vec<LogRecord>)> {
+        self.inner.transactions.read_log(after, bytes_max)
+    }
+
+    /// Position up to which the log is synced; 0 without a log.
+    #[must_use]
+    pub fn synced_log_end(&self) -> u64 {
+        self.inner.transactions.synced_log_end()
     }
 
     /// The same database, whose queries `driver` runs, such as one that uses a device. Plans of queries are

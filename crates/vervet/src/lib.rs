@@ -93,8 +93,8 @@ pub use vervet_graph::{Edge, EdgeRange, Element, Graph, Vertex};
 pub use vervet_load::{Format, LoadOptions, LoadReport, Mapping, Progress, Schema, Source, schema};
 pub use vervet_model::{Direction, Error, ErrorKind, Id, Partitioning, Position, Result, Watch};
 pub use vervet_txn::{
-    CheckpointStatus, ConflictCounts, Constraint, ConstraintKind, Counts, Damage, Durability, Isolation,
-    StorageStatus, Timestamp,
+    CheckpointStatus, ConflictCounts, Constraint, ConstraintKind, Counts, Damage, Durability, Follower,
+    Isolation, LogRecord, StorageStatus, Timestamp,
 };
 
 pub use vervet_algebra::Dataset;

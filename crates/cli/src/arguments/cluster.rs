@@ -67,6 +67,9 @@ pub(crate) struct ClusterInitArguments {
     /// Maximum memory of their load for terms and statements, such as 512M or 4G
     #[arg(long, value_name = "SIZE", requires = "data", value_parser = size)]
     pub memory: Option<u64>,
+    /// The server that takes changes, such as a; the others show them (default: the graph does not change)
+    #[arg(long, value_name = "NAME")]
+    pub writer: Option<String>,
     /// Number of servers
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub servers: u16,

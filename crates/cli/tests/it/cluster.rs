@@ -109,6 +109,46 @@ fn a_load_ends_with_a_server_that_is_killed() {
     assert!(!names.map(|name| name.unwrap().file_name()).any(|name| name == *"data.partial"));
 }
 
+/// One server of a cluster takes changes, the others show them and say where to send them.
+#[test]
+fn a_cluster_takes_changes() {
+    let two = Two::made_with(&["--from", "db", "--writer", "a"]);
+    let place = &two.place;
+    let servers = [two.start(0, &[]), two.start(1, &[])];
+    let ask = |server: usize, path: &str, parameter: &str, text: &str| {
+        let url = format!("http://{}/{path}", two.http[server]);
+        let sent = ureq::post(&url)
+            .config()
+            .http_status_as_error(false)
+            .build()
+            .header("accept", "text/csv")
+            .send_form([(parameter, text)]);
+        let mut answer = sent.unwrap();
+        (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
+    };
+    let update = "INSERT DATA { <urn:new> <urn:said> \"yes\" }";
+    let (status, text) = ask(1, "update", "update", update);
+    assert!(status == 403 && text.contains("changes of this graph go to server a (127.0.0.1:"), "{text}");
+    let (status, text) = ask(0, "update", "update", update);
+    assert!((200..300).contains(&status), "{status} {text}");
+    let begun = std::time::Instant::now();
+    let query = "SELECT ?o { <urn:new> <urn:said> ?o }";
+    while !ask(1, "sparql", "query", query).1.contains("yes") {
+        assert!(begun.elapsed().as_secs() < 20, "{:?}", ask(1, "sparql", "query", query));
+    }
+    let status = place.ok(&["cluster", "status", &two.http[1]]);
+    assert!(status.contains("Changes go to server a; server b has all up to commit 1."), "{status}");
+    // A load would replace the files of the partitions.
+    let (status, text) = ask(0, "load", "f", "<urn:a> <urn:b> <urn:c> .");
+    assert!(status >= 400, "{text}");
+    drop(servers);
+    let again = [two.start(0, &[]), two.start(1, &[])];
+    assert!(ask(0, "sparql", "query", query).1.contains("yes"));
+    drop(again);
+    let failed = place.run(&["cluster", "init", "other", "--from", "db", "--writer", "x"]);
+    assert!(failed.code == 1 && failed.err.contains("`writer`, `x`"), "{failed:?}");
+}
+
 /// A server and its messages; killed on drop.
 struct Process(Child, #[allow(dead_code, reason = "keeps the pipe open")] Lines<BufReader<ChildStderr>>);
 

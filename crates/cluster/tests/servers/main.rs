@@ -1,6 +1,7 @@
 //! Several servers of one graph in this process, over loopback: every answer is that of one database, and
 //! faults are errors, never wrong answers.
 
+mod changes;
 mod flows;
 mod hubs;
 mod load;
@@ -58,8 +59,18 @@ const QUERIES: &[&str] = &[
 
 /// `count` servers of the graph, and the folder of their directories.
 fn start(database: &Database, count: usize) -> (Vec<Cluster>, Vec<PathBuf>, tempfile::TempDir) {
+    start_with(database, count, None)
+}
+
+/// [`start`] with a server that takes changes.
+fn start_with(
+    database: &Database,
+    count: usize,
+    writer: Option<&str>,
+) -> (Vec<Cluster>, Vec<PathBuf>, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut options = InitOptions::on_host(count, 16, "127.0.0.1", (0, 0));
+    options.writer = writer.map(str::to_owned);
     let ports: Vec<_> = options
         .servers
         .iter_mut()

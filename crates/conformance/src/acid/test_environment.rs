@@ -1,9 +1,10 @@
 //! The environment of a test: a database, clients on threads, and counts of transaction outcomes.
 
+use crate::cluster::{self, Spread};
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use vervet::{
     Database, DatabaseOptions, Durability, Error, ErrorKind, Isolation, Solutions, Transaction,
@@ -61,7 +62,8 @@ impl fmt::Display for Tally {
 pub(super) struct TestEnvironment {
     pub(super) isolation: Isolation,
     pub(super) sleep: Duration,
-    database: Database,
+    /// Unset before the start of a test over a cluster.
+    database: OnceLock<Spread>,
     seed: u64,
     tally: Mutex<Tally>,
     notes: Mutex<String>,
@@ -76,8 +78,9 @@ impl TestEnvironment {
         seed: u64,
     ) -> Result<Self, String> {
         let database = match folder {
-            Some(folder) => open(folder)?,
-            None => crate::partitions::database(seed),
+            _ if cluster::is_chosen() => OnceLock::new(),
+            Some(folder) => OnceLock::from(Spread::here(open(folder)?)),
+            None => OnceLock::from(Spread::here(crate::partitions::database(seed))),
         };
         let (tally, notes) = Default::default();
         Ok(Self { isolation, sleep, database, seed, tally, notes })
@@ -85,9 +88,20 @@ impl TestEnvironment {
 
     /// Commits the start graph, given as an update request.
     pub(super) fn start(&self, request: &str) -> Result<(), String> {
-        // The start graph becomes the base, which has the partitions.
-        let written = self.database.update(request).and_then(|_| self.database.checkpoint());
-        written.map(drop).map_err(|error| format!("start graph: {error}"))
+        let failed = |error: vervet::Error| format!("start graph: {error}");
+        if let Some(database) = self.database.get() {
+            // The start graph becomes the base, which has the partitions.
+            let written = database.update(request).and_then(|_| database.checkpoint());
+            return written.map(drop).map_err(failed);
+        }
+        let start = Database::in_memory();
+        start.update(request).map_err(failed)?;
+        let spread = cluster::spread_to_write(&start)?;
+        self.database.set(spread).map_err(|_| "a test has two starts".to_owned())
+    }
+
+    fn database(&self) -> vervet::Result<&Spread> {
+        self.database.get().ok_or_else(|| Error::internal("a test before its start"))
     }
 
     /// Runs `work` once for each of `clients`, at most [`THREADS`] at a time, started in the given order;
@@ -141,7 +155,7 @@ impl TestEnvironment {
 
     /// Two transactions for the same thread.
     pub(super) fn begin(&self) -> vervet::Result<Transaction> {
-        self.database.begin_with(TransactionOptions { isolation: self.isolation })
+        self.database()?.begin_with(TransactionOptions { isolation: self.isolation })
     }
 
     pub(super) fn tally(&self) -> Tally {
@@ -157,10 +171,16 @@ impl TestEnvironment {
         *lock(&self.notes) += &format!("; {text}");
     }
 
-    /// Closes the database in `folder`, reopens it, and checks that it has the same statements.
+    /// Closes the database in `folder`, reopens it, and checks that it has the same statements. Over a
+    /// cluster: that every server has them.
     pub(super) fn reopened_is_the_same(self, folder: Option<&Path>) -> Result<(), String> {
-        let Some(folder) = folder else { return Ok(()) };
-        let before = statements(&self.database)?;
+        let database = self.database().map_err(|error| error.to_string())?;
+        let sum = cluster::sum(database).map_err(|error| error.to_string())?;
+        if let Some(other) = database.sums_elsewhere()?.into_iter().find(|other| *other != sum) {
+            return Err(format!("another server has {other}, not {sum}"));
+        }
+        let Some(folder) = folder.filter(|_| !cluster::is_chosen()) else { return Ok(()) };
+        let before = statements(database)?;
         drop(self);
         let after = statements(&open(folder)?)?;
         if before == after {

@@ -7,7 +7,7 @@ use crate::http::reply::{Failure, Outcome};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::time::Duration;
-use vervet_cluster::{ClusterStatus, ServerStatus};
+use vervet_cluster::{ChangesStatus, ClusterStatus, ServerStatus};
 
 /// Servers that do not answer in this time are reported so.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
@@ -29,7 +29,18 @@ fn described(status: &ClusterStatus) -> Value {
         "partitions": status.partitions,
         "statements": status.statements,
         "connections": status.connections,
+        "changes": status.changes.as_ref().map(changes),
         "servers": status.servers.iter().map(server).collect::<Vec<_>>(),
+    })
+}
+
+fn changes(changes: &ChangesStatus) -> Value {
+    json!({
+        "writer": changes.writer,
+        "commit": changes.timestamp.0,
+        "behindBytes": changes.behind_bytes,
+        "error": changes.failure,
+        "ended": changes.has_ended,
     })
 }
 

@@ -3,6 +3,7 @@
 mod common;
 mod constraints;
 mod crash;
+mod followers;
 mod life;
 mod model;
 mod refusals;

@@ -106,6 +106,10 @@ impl Snapshot for LookupRecorder<'_> {
         Ok(id)
     }
 
+    fn has_changes(&self) -> bool {
+        self.version.has_changes()
+    }
+
     fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
         self.version.read_term(id, scratch, read)
     }

@@ -1,0 +1,267 @@
+//! Changes: one server, the writer of the map, has the log; the others follow it.
+//!
+//! # Shape
+//! A follower asks the writer for the records behind its own last one; the writer answers at once if it has
+//! some, or after a while. A request is [`READ_LOG`], the position of the last record and the milliseconds to
+//! wait (8 bytes each, as all numbers); the answer is the id of the log, its end, and the records: position,
+//! kind, length, content.
+//! # Invariants
+//! 1. A follower applies the records of one log, in order, each once. With another log it stops.
+//! 2. What a follower shows, the writer has synced.
+//! # Failures
+//! While the writer is away, followers answer with what they have. A follower begins again from the base when
+//! it is started.
+
+use crate::peer_part::PeerPart;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use vervet::{Database, Follower, LogRecord, Timestamp};
+use vervet_codec::{Damaged, Reader, write_u64};
+use vervet_model::{Error, Result, ThreadLimits, lock};
+use vervet_partition::Remote;
+
+/// Kind of the request for records: none of those of partitions and tasks.
+pub(crate) const READ_LOG: u8 = 96;
+
+/// About the most bytes of records of one answer.
+const ANSWER_BYTES: usize = 4 << 20;
+
+/// How long the writer waits for a record before it answers without one.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// Time between two looks at the end of the log.
+const LOOK_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Time between two attempts to reach the writer.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+
+/// What a server knows of the changes of the graph.
+#[derive(Clone, Debug)]
+pub struct ChangesStatus {
+    /// Name of the writer.
+    pub writer: String,
+    /// The last commit that this server has.
+    pub timestamp: Timestamp,
+    /// Bytes of the log of the writer that this server has not applied, as of its last answer.
+    pub behind_bytes: u64,
+    /// Why the last request for changes has failed; `None`: it has not, or this server is the writer.
+    pub failure: Option<String>,
+    /// This server asks for no more changes, and has to be started again.
+    pub has_ended: bool,
+}
+
+/// Answers a request for records, at the writer.
+pub(crate) fn answer(database: &Database, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let wrong = |damaged: Damaged| Error::corrupt("a request of another server", damaged.0);
+    let mut reader = Reader::new(request.get(1..).unwrap_or_default());
+    let (after, wait) = (reader.u64().map_err(wrong)?, reader.u64().map_err(wrong)?);
+    let end = Instant::now() + Duration::from_millis(wait).min(WAIT);
+    while database.synced_log_end() <= after && Instant::now() < end {
+        ThreadLimits::check()?;
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+    let (log, records) = database.read_log(after, ANSWER_BYTES)?;
+    for number in [log, database.synced_log_end(), records.len() as u64] {
+        write_u64(number, out);
+    }
+    for LogRecord { lsn, kind, payload } in &records {
+        for number in [*lsn, u64::from(*kind), payload.len() as u64] {
+            write_u64(number, out);
+        }
+        out.extend_from_slice(payload);
+    }
+    Ok(())
+}
+
+/// The id of the log, its end, and records.
+fn read_answer(bytes: &[u8]) -> Result<(u64, u64, Vec<LogRecord>), Damaged> {
+    const SHORT: Damaged = Damaged("it ends early");
+    let mut rest = bytes;
+    let mut number = || {
+        let (head, tail) = rest.split_first_chunk::<8>().ok_or(SHORT)?;
+        rest = tail;
+        Ok(u64::from_le_bytes(*head))
+    };
+    let (log, end, count) = (number()?, number()?, number()?);
+    let mut records = Vec::new();
+    for _ in 0..count {
+        let mut number = || {
+            let (head, tail) = rest.split_first_chunk::<8>().ok_or(SHORT)?;
+            rest = tail;
+            Ok(u64::from_le_bytes(*head))
+        };
+        let (lsn, kind, length) = (number()?, number()?, number()?);
+        let kind = u8::try_from(kind).map_err(|_| Damaged("unknown kind of record"))?;
+        let length = usize::try_from(length).map_err(|_| SHORT)?;
+        let (payload, tail) = rest.split_at_checked(length).ok_or(SHORT)?;
+        records.push(LogRecord { lsn, kind, payload: payload.to_vec() });
+        rest = tail;
+    }
+    if rest.is_empty() { Ok((log, end, records)) } else { Err(Damaged("it is too long")) }
+}
+
+/// A server that follows the writer. Dropping it ends its thread.
+pub(crate) struct Following {
+    state: Arc<State>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct State {
+    follower: Follower,
+    writer: Arc<PeerPart>,
+    progress: Mutex<Progress>,
+    stop: Arc<AtomicBool>,
+    is_stopped: Mutex<bool>,
+    stopped: Condvar,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// The id of the log, once it is known.
+    log: Option<u64>,
+    /// The last record that was applied.
+    after: u64,
+    /// The end of the log as of the last answer.
+    end: u64,
+    /// The last request has failed, or a record could not be applied.
+    failure: Option<String>,
+    has_ended: bool,
+}
+
+impl Following {
+    pub(crate) fn start(follower: Follower, writer: Arc<PeerPart>) -> Result<Self> {
+        let state = Arc::new(State {
+            follower,
+            writer,
+            progress: Mutex::default(),
+            stop: Arc::default(),
+            is_stopped: Mutex::default(),
+            stopped: Condvar::new(),
+        });
+        let thread = std::thread::Builder::new().name("follow".to_owned());
+        let followed = Arc::clone(&state);
+        let thread = thread.spawn(move || followed.follow());
+        let thread = thread.map_err(|error| Error::io("start a thread that follows the writer", &error))?;
+        Ok(Self { state, thread: Some(thread) })
+    }
+
+    pub(crate) fn status(&self) -> ChangesStatus {
+        let progress = lock(&self.state.progress);
+        ChangesStatus {
+            writer: self.state.writer.peer().name().to_owned(),
+            timestamp: self.state.follower.transactions().current().timestamp,
+            behind_bytes: progress.end.saturating_sub(progress.after),
+            failure: progress.failure.clone(),
+            has_ended: progress.has_ended,
+        }
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        // Relaxed: the flag carries no data.
+        self.state.stop.store(true, Ordering::Relaxed);
+        *lock(&self.state.is_stopped) = true;
+        self.state.stopped.notify_all();
+        if let Some(thread) = self.thread.take() {
+            _ = thread.join();
+        }
+    }
+}
+
+impl State {
+    fn follow(&self) {
+        let _limits =
+            ThreadLimits { cancelled: Some(Arc::clone(&self.stop)), ..ThreadLimits::default() }.enter();
+        while !self.stop.load(Ordering::Relaxed) {
+            let (failure, is_over) = match self.next() {
+                Ok(()) => (None, false),
+                Err(Stop::Retry(error)) => (Some(error.message().to_owned()), false),
+                Err(Stop::Over(error)) => {
+                    let message = format!("{error}; this server follows no more, and is to be started again");
+                    tracing::error!(target: "vervet", "{message}");
+                    (Some(message), true)
+                }
+            };
+            let has_failed = failure.is_some();
+            {
+                let mut progress = lock(&self.progress);
+                (progress.failure, progress.has_ended) = (failure, is_over);
+            }
+            if is_over {
+                return;
+            }
+            if has_failed {
+                let is_stopped = lock(&self.is_stopped);
+                let wait = self.stopped.wait_timeout_while(is_stopped, RETRY_INTERVAL, |stopped| !*stopped);
+                drop(wait.unwrap_or_else(PoisonError::into_inner));
+            }
+        }
+    }
+
+    /// Asks for the next records, and applies them.
+    fn next(&self) -> Result<(), Stop> {
+        let (after, known) = {
+            let progress = lock(&self.progress);
+            (progress.after, progress.log)
+        };
+        let mut request = vec![READ_LOG];
+        write_u64(after, &mut request);
+        write_u64(u64::try_from(WAIT.as_millis()).unwrap_or(u64::MAX), &mut request);
+        let answer = self.writer.send(&request).and_then(|answer| answer.receive()).map_err(Stop::Retry)?;
+        let damaged = |damaged: Damaged| Stop::Retry(Error::corrupt("records of the writer", damaged.0));
+        let (log, end, records) = read_answer(&answer).map_err(damaged)?;
+        if known.is_some_and(|known| known != log) || end < after {
+            let what = "the writer has another log than before";
+            return Err(Stop::Over(Error::corrupt(self.writer.peer().name(), what)));
+        }
+        if !records.is_empty() {
+            self.follower.apply(&records).map_err(Stop::Over)?;
+        }
+        let mut progress = lock(&self.progress);
+        progress.log = Some(log);
+        progress.end = end;
+        progress.after = records.last().map_or(after, |last| last.lsn);
+        Ok(())
+    }
+}
+
+/// Why no records were applied.
+enum Stop {
+    /// The writer does not answer: it is asked again.
+    Retry(Error),
+    /// Its records do not fit.
+    Over(Error),
+}
+
+impl std::fmt::Debug for Following {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Following").field("status", &self.status()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_answers_are_refused() {
+        let mut bytes = Vec::new();
+        for number in [7, 30, 1, 30, 2, 3] {
+            write_u64(number, &mut bytes);
+        }
+        bytes.extend(b"abc");
+        let record = LogRecord { lsn: 30, kind: 2, payload: b"abc".to_vec() };
+        assert_eq!(read_answer(&bytes), Ok((7, 30, vec![record])));
+        for end in 0..bytes.len() {
+            assert!(read_answer(&bytes[..end]).is_err(), "{end}");
+        }
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x81;
+            _ = read_answer(&changed);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! A cluster that changes: one server takes the changes, all show them, and every answer is that of one
+//! database with the same changes.
+
+use crate::{QUERIES, graph, open, rows, start, start_with};
+use std::time::{Duration, Instant};
+use vervet::{Database, ErrorKind, QueryOptions};
+use vervet_cluster::Cluster;
+
+/// Waits until a server has the newest commit of the writer.
+fn wait_for(server: &Cluster, writer: &Cluster) {
+    let begun = Instant::now();
+    let timestamp = |cluster: &Cluster| cluster.database().snapshot().timestamp();
+    while timestamp(server) < timestamp(writer) {
+        let changes = server.changes().expect("it changes");
+        assert!(begun.elapsed() < Duration::from_secs(20), "{changes:?}");
+        std::thread::yield_now();
+    }
+}
+
+fn answers(database: &Database, query: &str) -> Vec<String> {
+    rows(database, query, &QueryOptions::default()).unwrap_or_else(|error| panic!("{query}: {error}"))
+}
+
+/// Updates of all kinds: new and known terms, types, edges with properties, graphs, removals, patterns.
+const UPDATES: &[&str] = &[
+    "INSERT DATA { <urn:new> a <urn:T1> ; <urn:next> <urn:v1> ; <urn:size> 7 ; <urn:name> \"a new name with 99\" }",
+    "INSERT DATA { <urn:v5> <urn:next> <urn:new> . <urn:new> <urn:next> <urn:new2> }",
+    "INSERT DATA { GRAPH <urn:g9> { <urn:new> <urn:in> \"a long text in a new graph\" } }",
+    "DELETE DATA { <urn:v3> <urn:hub> <urn:v0> . <urn:v4> <urn:hub> <urn:v0> }",
+    "DELETE { ?s <urn:size> ?z } INSERT { ?s <urn:size> 77 } WHERE { ?s <urn:size> ?z FILTER(?z = 3) }",
+    "INSERT { ?a <urn:two> ?c } WHERE { ?a <urn:next> ?b . ?b <urn:next> ?c FILTER(STRENDS(STR(?a), \"9\")) }",
+    "INSERT DATA { <urn:new> <urn:near> <urn:v7> ~ <urn:edgename> . <urn:edgename> <urn:vervet:key:since> 19 }",
+    "DELETE WHERE { <urn:v10> ?p ?o }",
+    "DELETE { ?s a <urn:T2> } INSERT { ?s a <urn:T9> } WHERE { ?s a <urn:T2> ; <urn:size> 11 }",
+];
+
+const OWN_QUERIES: &[&str] = &[
+    "SELECT ?p ?o { <urn:new> ?p ?o }",
+    "SELECT ?s { ?s a <urn:T9> }",
+    "SELECT ?a ?c { ?a <urn:two> ?c }",
+    "SELECT ?o { GRAPH <urn:g9> { ?s ?p ?o } }",
+    "SELECT ?s { ?s <urn:size> 77 }",
+    "SELECT ?p (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?p",
+];
+
+#[test]
+fn every_server_shows_changes() {
+    let twin = graph();
+    let (mut servers, directories, _folder) = start_with(&graph(), 3, Some("b"));
+    // Unknown terms, before they are known.
+    for query in OWN_QUERIES {
+        servers.iter().for_each(|server| drop(answers(server.database(), query)));
+    }
+    for (number, update) in UPDATES.iter().enumerate() {
+        twin.update(update).expect("an update");
+        servers[1].database().update(update).expect("an update");
+        servers.iter().for_each(|server| wait_for(server, &servers[1]));
+        for query in QUERIES.iter().chain(OWN_QUERIES) {
+            let expected = answers(&twin, query);
+            for (at, server) in servers.iter().enumerate() {
+                assert_eq!(
+                    answers(server.database(), query),
+                    expected,
+                    "{query} at {at} after update {number}"
+                );
+            }
+        }
+        // In both modes of running.
+        for query in QUERIES {
+            let options =
+                QueryOptions { heavy_from: Duration::ZERO, ..QueryOptions::default().with_threads(2) };
+            let expected = answers(&twin, query);
+            let found = rows(servers[2].database(), query, &options).expect("an answer");
+            assert_eq!(found, expected, "{query} after update {number}");
+        }
+        match number {
+            3 => {
+                // A follower that begins again takes all changes from the log.
+                drop(servers.pop());
+                servers.push(open(&directories[2]));
+            }
+            5 => {
+                // So does the writer, and the others go on.
+                drop(servers.remove(1));
+                let stale = answers(servers[0].database(), OWN_QUERIES[2]);
+                assert!(stale.len() > 1, "reads of own and other statements go on where the keys are");
+                servers.insert(1, open(&directories[1]));
+                assert_eq!(answers(servers[1].database(), OWN_QUERIES[2]), answers(&twin, OWN_QUERIES[2]));
+            }
+            _ => {}
+        }
+    }
+    for traversal in ["g.V().out().out().count()", "g.V().hasLabel('T1').count()", "g.E().count()"] {
+        let texts = |database: &Database| -> Vec<String> {
+            let found = database.gremlin(traversal).expect("an answer");
+            found.values().map(ToString::to_string).collect()
+        };
+        for server in &servers {
+            assert_eq!(texts(server.database()), texts(&twin), "{traversal}");
+        }
+    }
+    let changes = servers[0].changes().expect("it changes");
+    assert_eq!((changes.writer.as_str(), changes.failure), ("b", None));
+}
+
+/// Reads of a follower are of one timestamp: an update that moves a value is seen whole or not at all, and in
+/// order.
+#[test]
+fn followers_see_whole_commits_in_order() {
+    let database = Database::in_memory();
+    database.update("INSERT DATA { <urn:a> <urn:has> 0 . <urn:b> <urn:has> 1000 }").expect("an update");
+    let (servers, _, _folder) = start_with(&database, 2, Some("a"));
+    let query = "SELECT ?x ?y { <urn:a> <urn:has> ?x . <urn:b> <urn:has> ?y }";
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| {
+            for number in 1..=200 {
+                let before = number - 1;
+                let update = format!(
+                    "DELETE DATA {{ <urn:a> <urn:has> {before} . <urn:b> <urn:has> {} }} ; \
+                     INSERT DATA {{ <urn:a> <urn:has> {number} . <urn:b> <urn:has> {} }}",
+                    1000 - before,
+                    1000 - number
+                );
+                servers[0].database().update(&update).expect("an update");
+            }
+        });
+        let (mut last, mut seen) = (0, 0);
+        while !writing.is_finished() || last < 200 {
+            let rows = answers(servers[1].database(), query);
+            assert_eq!(rows.len(), 2, "{rows:?}");
+            let number = |text: &str| text.trim_matches(|c: char| !c.is_ascii_digit()).to_owned();
+            let row = rows.iter().find(|row| !row.starts_with('?')).expect("a row");
+            let values: Vec<i64> = row
+                .split('\t')
+                .map(|cell| number(cell.split("^^").next().unwrap_or_default()).parse().expect("a number"))
+                .collect();
+            assert_eq!(values[0] + values[1], 1000, "{row}");
+            assert!(values[0] >= last, "{} after {last}", values[0]);
+            seen += i64::from(values[0] > last);
+            last = values[0];
+        }
+        assert!(seen > 1, "it was read while it was written");
+    });
+}
+
+#[test]
+fn changes_go_to_the_writer() {
+    let (servers, directories, _folder) = start_with(&graph(), 2, Some("a"));
+    let update = "INSERT DATA { <urn:x> <urn:y> <urn:z> }";
+    let error = servers[1].database().update(update).expect_err("not the writer");
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("server a (127.0.0.1:"), "{error}");
+    // Loads and checkpoints would replace the files of the partitions.
+    let load = servers[0].database().load_text(vervet::Format::NTriples, "<urn:a> <urn:b> <urn:c> .");
+    assert_eq!(load.expect_err("refused").kind(), ErrorKind::Unsupported);
+    assert_eq!(servers[0].database().checkpoint().expect_err("refused").kind(), ErrorKind::Unsupported);
+    // Servers whose maps differ in the writer refuse each other.
+    let map = directories[1].join("cluster.toml");
+    let text = std::fs::read_to_string(&map).expect("a map");
+    drop(servers);
+    std::fs::write(&map, text.replace("writer = \"a\"", "writer = \"b\"")).expect("written");
+    let servers = [open(&directories[0]), open(&directories[1])];
+    let error = rows(servers[0].database(), QUERIES[0], &QueryOptions::default()).err();
+    let all = "SELECT (COUNT(*) AS ?n) { ?s <urn:next> ?o . ?o <urn:next> ?x }";
+    let error = error.or(rows(servers[0].database(), all, &QueryOptions::default()).err());
+    assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::Unavailable));
+}
+
+/// Transactions at the writer are serializable, whatever they read of other servers.
+#[test]
+fn transactions_conflict_over_servers() {
+    let (servers, _, _folder) = start_with(&graph(), 3, Some("a"));
+    let database = servers[0].database();
+    let count = "SELECT (COUNT(*) AS ?n) { ?s a <urn:T0> ; <urn:next> ?o . ?o <urn:size> ?z }";
+    let (mut one, mut other) = (database.begin().expect("begins"), database.begin().expect("begins"));
+    let options = QueryOptions { heavy_from: Duration::ZERO, ..QueryOptions::default() };
+    drop(one.query_with(count, &options).expect("an answer"));
+    drop(other.query_with(count, &options).expect("an answer"));
+    one.update("INSERT DATA { <urn:n1> a <urn:T0> ; <urn:next> <urn:v1> }").expect("an update");
+    other.update("INSERT DATA { <urn:n2> a <urn:T0> ; <urn:next> <urn:v2> }").expect("an update");
+    one.commit().expect("commits");
+    assert_eq!(
+        other.commit().expect_err("it has read what the first one changed").kind(),
+        ErrorKind::Conflict
+    );
+}
+
+/// Without a writer nothing changes.
+#[test]
+fn a_cluster_without_a_writer_says_so() {
+    let (servers, _, _folder) = start(&graph(), 2);
+    assert!(servers[0].changes().is_none());
+    let error = servers[0].database().update("CLEAR ALL").map(drop).expect_err("read only");
+    assert!(error.hint().is_some_and(|hint| hint.contains("writer")), "{error:?}");
+}

@@ -1,0 +1,127 @@
+//! Following: the same graph in another process, which applies the log of the one that writes.
+//!
+//! # Shape
+//! The process that writes returns its records by [`Transactions::read_log`]; a [`Follower`] over the same
+//! base applies them, in order. Terms and edges have the numbers of the log, so versions of equal timestamps
+//! are equal everywhere.
+//! # Invariants
+//! 1. Only records that are synced are returned: no follower has what the log could lose.
+//! 2. A version becomes visible with all commits up to its timestamp, and no others.
+
+use crate::mutation::Timestamp;
+use crate::options::Options;
+use crate::published::Published;
+use crate::recovery::Replay;
+use crate::sync::{Mutex, lock};
+use crate::transactions::Transactions;
+use std::sync::Arc;
+use vervet_env::Environment;
+use vervet_log::{LogId, Lsn, ReadOptions};
+use vervet_model::{Error, ErrorKind, Result};
+use vervet_store::Base;
+
+/// See the header of this file.
+#[derive(Debug)]
+pub struct Follower {
+    transactions: Arc<Transactions>,
+    replay: Mutex<Replay>,
+}
+
+/// A record of the log of another process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogRecord {
+    /// Position of its end, in bytes.
+    pub lsn: u64,
+    /// What it is; its meaning belongs to this crate.
+    pub kind: u8,
+    /// Its content.
+    pub payload: Vec<u8>,
+}
+
+impl Follower {
+    /// A follower over `base` without changes; transactions with changes fail with `refusal`.
+    #[must_use]
+    pub fn new(environment: Environment, base: Arc<dyn Base>, options: Options, refusal: Error) -> Self {
+        let transactions = Transactions::read_only(environment, base, options, refusal);
+        let current = transactions.current();
+        let replay = Replay::new(current.version.clone(), current.timestamp, Vec::new());
+        Self { transactions, replay: Mutex::new(replay) }
+    }
+
+    /// The graph.
+    #[must_use]
+    pub fn transactions(&self) -> &Arc<Transactions> {
+        &self.transactions
+    }
+
+    /// Applies the next records, and makes their commits visible together. Returns the last timestamp.
+    ///
+    /// # Errors
+    /// Corrupt: they are damaged, or not the next ones; the graph stays as it was before the call, and
+    /// nothing more can be applied.
+    pub fn apply(&self, records: &[LogRecord]) -> Result<Timestamp> {
+        let mut replay = lock(&self.replay);
+        for LogRecord { lsn, kind, payload } in records {
+            replay
+                .record(*kind, payload)
+                .map_err(|error| error.context(format_args!("the record before {lsn} of the log")))?;
+        }
+        replay.add()?;
+        let before = self.transactions.current();
+        if replay.timestamp > before.timestamp {
+            let constraints = replay.constraints()?;
+            let published = Published {
+                constraints,
+                changes: before.changes + records.len() as u64,
+                ..before.with(replay.version.clone(), replay.timestamp)
+            };
+            self.transactions.head().lock().replace(Arc::new(published));
+        }
+        Ok(replay.timestamp)
+    }
+}
+
+impl Transactions {
+    /// The synced records behind `after` (0, or the position of a record) of a graph that this process
+    /// writes, about `bytes_max` bytes of them at most, and the id of the log. `after` is 0 at first.
+    ///
+    /// # Errors
+    /// Unsupported: the graph has no log. Corrupt, Io: it cannot be read.
+    pub fn read_log(&self, after: u64, bytes_max: usize) -> Result<(u64, Vec<LogRecord>)> {
+        let no_log = || Error::new(ErrorKind::Unsupported, "this graph has no log");
+        let log = self.writer().log()?.ok_or_else(no_log)?;
+        let directory = self.writer().directory().ok_or_else(no_log)?;
+        let LogId(id) = log.id();
+        let (durable, mut records, mut bytes) = (log.durable_lsn(), Vec::new(), 0);
+        if durable.0 <= after {
+            return Ok((id, records));
+        }
+        let options = ReadOptions { beside_writer: true, id: Some(log.id()), ..ReadOptions::default() };
+        let mut is_enough = false;
+        let read = vervet_log::read(
+            self.writer().environment(),
+            directory,
+            Lsn(after),
+            &options,
+            &mut |lsn, kind, payload| {
+                if lsn > durable || bytes >= bytes_max {
+                    is_enough = true;
+                    return Err(Error::internal("enough records"));
+                }
+                bytes += payload.len() + size_of::<LogRecord>();
+                records.push(LogRecord { lsn: lsn.0, kind, payload: payload.to_vec() });
+                Ok(())
+            },
+        );
+        match read {
+            Err(error) if !is_enough => Err(error),
+            _ => Ok((id, records)),
+        }
+    }
+
+    /// Position up to which the log is synced; 0 without a log. Cheap: for a look at whether there is more.
+    #[must_use]
+    pub fn synced_log_end(&self) -> u64 {
+        self.writer().open_log().map_or(0, |log| log.durable_lsn().0)
+    }
+}
