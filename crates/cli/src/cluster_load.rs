@@ -6,12 +6,25 @@ use crate::output::{self, Failure, Outcome, Output};
 use crate::progress::Bar;
 use crate::{input, interrupt};
 use std::io::Write;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use vervet::{Environment, LoadOptions, Source};
 use vervet_cluster::{ClusterLoadOptions, LoadEvent};
 
 /// How long to wait for the other servers, by default.
 const WAIT: Duration = Duration::from_secs(600);
+
+/// How long a load that has stopped may take to end.
+const STOP_TIME: Duration = Duration::from_secs(5);
+
+/// Ends this process with a message, if it has not ended by then.
+fn end_after(time: Duration, message: String) {
+    std::thread::spawn(move || {
+        std::thread::sleep(time);
+        let _ = writeln!(std::io::stderr(), "{message}");
+        std::process::exit(1);
+    });
+}
 
 pub(crate) fn run(arguments: &ClusterLoadArguments) -> Outcome {
     if arguments.files.iter().any(|file| input::is_standard(file)) && arguments.reading.format.is_none() {
@@ -22,8 +35,15 @@ pub(crate) fn run(arguments: &ClusterLoadArguments) -> Outcome {
     }
     let running = interrupt::start();
     let bar = Bar::new();
+    let waited_for = Mutex::new(String::new());
     let report = |event: LoadEvent<'_>| match event {
-        LoadEvent::WaitingFor(servers) => bar.say(&format!("waiting for server {servers}")),
+        LoadEvent::WaitingFor(servers) => {
+            let mut last = waited_for.lock().unwrap_or_else(PoisonError::into_inner);
+            if *last != servers {
+                servers.clone_into(&mut last);
+                bar.say(&format!("waiting for server {servers}"));
+            }
+        }
         LoadEvent::Step("read") => bar.say("all servers have begun"),
         LoadEvent::Step(_) => {}
         LoadEvent::Built(done, total) => bar.built(done, total, "built"),
@@ -38,6 +58,9 @@ pub(crate) fn run(arguments: &ClusterLoadArguments) -> Outcome {
         memory_bytes: arguments.memory,
         environment: Environment::real(),
         run_bits: None,
+        replace: arguments.replace,
+        // Input that does not come cannot be interrupted otherwise.
+        on_stop: Some(|error| end_after(STOP_TIME, format!("error: {error}"))),
         wait: arguments.wait.unwrap_or(WAIT),
         report: &report,
     };

@@ -76,30 +76,27 @@ pub(crate) fn answer(database: &Database, request: &[u8], out: &mut Vec<u8>) -> 
 }
 
 /// The id of the log, its end, and records.
-fn read_answer(bytes: &[u8]) -> Result<(u64, u64, Vec<LogRecord>), Damaged> {
-    const SHORT: Damaged = Damaged("it ends early");
-    let mut rest = bytes;
-    let mut number = || {
-        let (head, tail) = rest.split_first_chunk::<8>().ok_or(SHORT)?;
-        rest = tail;
-        Ok(u64::from_le_bytes(*head))
-    };
-    let (log, end, count) = (number()?, number()?, number()?);
+fn read_answer(mut bytes: &[u8]) -> Result<(u64, u64, Vec<LogRecord>), Damaged> {
+    let rest = &mut bytes;
+    let (log, end, count) = (take_number(rest)?, take_number(rest)?, take_number(rest)?);
     let mut records = Vec::new();
     for _ in 0..count {
-        let mut number = || {
-            let (head, tail) = rest.split_first_chunk::<8>().ok_or(SHORT)?;
-            rest = tail;
-            Ok(u64::from_le_bytes(*head))
-        };
-        let (lsn, kind, length) = (number()?, number()?, number()?);
+        let (lsn, kind, length) = (take_number(rest)?, take_number(rest)?, take_number(rest)?);
         let kind = u8::try_from(kind).map_err(|_| Damaged("unknown kind of record"))?;
         let length = usize::try_from(length).map_err(|_| SHORT)?;
         let (payload, tail) = rest.split_at_checked(length).ok_or(SHORT)?;
         records.push(LogRecord { lsn, kind, payload: payload.to_vec() });
-        rest = tail;
+        *rest = tail;
     }
     if rest.is_empty() { Ok((log, end, records)) } else { Err(Damaged("it is too long")) }
+}
+
+const SHORT: Damaged = Damaged("it ends early");
+
+fn take_number(bytes: &mut &[u8]) -> Result<u64, Damaged> {
+    let (head, tail) = bytes.split_first_chunk::<8>().ok_or(SHORT)?;
+    *bytes = tail;
+    Ok(u64::from_le_bytes(*head))
 }
 
 /// A server that follows the writer. Dropping it ends its thread.

@@ -72,7 +72,8 @@ impl PartitionDirectory {
         let (environment, path) = (environment.clone(), path.to_owned());
         let directory = Self { environment, path, partitioning, files, catalog, copied_part: COPIED_PART };
         let bytes = catalog_bytes(&directory.catalog, &directory.files, partitioning);
-        publish(&directory.environment, &directory.path, &bytes)?;
+        store(&directory.environment, &directory.path, &bytes)?;
+        publish(&directory.environment, &directory.path)?;
         Ok(directory)
     }
 
@@ -209,14 +210,23 @@ impl PartitionDirectory {
         ))
     }
 
-    /// Writes the bytes of a catalog ([`PartitionDirectory::catalog_of`]) to `path`, whose other files are
-    /// durable: the directory can be opened from then on.
+    /// Writes the bytes of a catalog ([`PartitionDirectory::catalog_of`]) to `path` under a temporary name:
+    /// all that takes space for [`PartitionDirectory::publish`].
     ///
     /// # Errors
     /// Corrupt: they are no catalog. Io.
-    pub fn publish(environment: &Environment, path: &Path, bytes: &[u8]) -> Result<()> {
+    pub fn store_catalog(environment: &Environment, path: &Path, bytes: &[u8]) -> Result<()> {
         Self::read(bytes).map_err(|damaged| Error::corrupt("the catalog", damaged.0))?;
-        publish(environment, path, bytes)
+        store(environment, path, bytes)
+    }
+
+    /// Gives the catalog that was stored in `path`, whose other files are durable, its name: the directory
+    /// can be opened from then on.
+    ///
+    /// # Errors
+    /// Io.
+    pub fn publish(environment: &Environment, path: &Path) -> Result<()> {
+        publish(environment, path)
     }
 
     /// Whether the directory at `path` has a catalog.
@@ -270,18 +280,22 @@ fn catalog_bytes(catalog: &Catalog, files: &PartFiles, partitioning: Partitionin
     bytes
 }
 
-fn publish(environment: &Environment, directory: &Path, bytes: &[u8]) -> Result<()> {
-    let (temporary, path) = (directory.join(CATALOG_NEW), directory.join(CATALOG));
+fn store(environment: &Environment, directory: &Path, bytes: &[u8]) -> Result<()> {
+    let path = directory.join(CATALOG_NEW);
     let write = || {
-        let mut file = environment.files.create(&temporary)?;
+        let mut file = environment.files.create(&path)?;
         file.write_all(bytes)?;
         file.flush()?;
-        file.sync()?;
-        drop(file);
-        environment.files.rename(&temporary, &path)?;
-        environment.files.sync_dir(directory)
+        file.sync()
     };
     write().map_err(|error| Error::io(format_args!("write {}", path.display()), &error))
+}
+
+fn publish(environment: &Environment, directory: &Path) -> Result<()> {
+    let path = directory.join(CATALOG);
+    let renamed = environment.files.rename(&directory.join(CATALOG_NEW), &path);
+    let published = renamed.and_then(|()| environment.files.sync_dir(directory));
+    published.map_err(|error| Error::io(format_args!("write {}", path.display()), &error))
 }
 
 fn map_error(what: String) -> Error {

@@ -114,7 +114,8 @@ fn build_together(
     let catalog = PartitionDirectory::catalog_of(pieces, partitioning, build, record.expect("a server"))?;
     for directory in &directories {
         assert!(!PartitionDirectory::is_published(environment, directory));
-        PartitionDirectory::publish(environment, directory, &catalog)?;
+        PartitionDirectory::store_catalog(environment, directory, &catalog)?;
+        PartitionDirectory::publish(environment, directory)?;
     }
     Ok(directories)
 }

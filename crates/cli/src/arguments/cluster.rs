@@ -105,6 +105,9 @@ pub(crate) struct ClusterLoadArguments {
     /// Wait for the other servers to begin up to this time (default: 600)
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub wait: Option<Duration>,
+    /// Replace the data that the servers have; the first server by name decides
+    #[arg(long)]
+    pub replace: bool,
     /// Build a word index of texts, for full-text search; the first server by name decides
     #[arg(long)]
     pub text_index: bool,

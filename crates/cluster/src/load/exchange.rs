@@ -41,7 +41,16 @@ impl Numbers {
         loop {
             bytes.clear();
             let is_last = dictionary.transfer(&mut at, CHUNK_BYTES / 2, &mut bytes);
-            let answer = link.ask(0, &requests::terms(link.own, is_last, &bytes))?;
+            // A term may be longer than a request.
+            let mut parts = bytes.chunks(CHUNK_BYTES).peekable();
+            let mut answer = Vec::new();
+            while let Some(part) = parts.next() {
+                let is_cut = parts.peek().is_some();
+                answer = link.ask(0, requests::terms(link.own, is_last, is_cut, part))?;
+            }
+            if bytes.is_empty() {
+                link.ask(0, requests::terms(link.own, is_last, false, &[]))?;
+            }
             for number in answer.chunks_exact(4) {
                 let number = number.try_into().map(u32::from_le_bytes).unwrap_or_default();
                 match kinds.next() {
@@ -210,7 +219,7 @@ impl<'a> Router<'a> {
             halves.drain(&mut bytes);
             return self.link.state.add_halves(&bytes);
         }
-        self.link.ask(server, &requests::halves(|out| halves.drain(out))).map(drop)
+        self.link.ask(server, requests::halves(|out| halves.drain(out))).map(drop)
     }
 
     fn foreign(&self, server: usize, name: &str) -> Error {

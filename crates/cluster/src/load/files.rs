@@ -75,9 +75,15 @@ impl PartialData {
         &self.path
     }
 
-    /// Writes the catalog, from when on the data are complete, and gives the directory its name.
-    pub(crate) fn publish(&mut self, environment: &Environment, catalog: &[u8]) -> Result<()> {
-        PartitionDirectory::publish(environment, &self.path, catalog)?;
+    /// Whether the data are complete, and stay whatever follows.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
+    /// Gives the catalog that was stored its name, from when on the data are complete, and then the
+    /// directory.
+    pub(crate) fn publish(&mut self, environment: &Environment) -> Result<()> {
+        PartitionDirectory::publish(environment, &self.path)?;
         self.is_kept = true;
         rename(&self.path, &self.directory.join(DATA), &self.directory)
     }

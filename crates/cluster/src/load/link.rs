@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use vervet_codec::load_u64;
 use vervet_env::Bytes;
-use vervet_model::{Error, ErrorKind, Result, ThreadLimits, cancelled_error, lock};
+use vervet_model::{Error, ErrorKind, Result, ThreadLimits, lock};
 use vervet_partition::Remote;
 use vervet_peer::{Hello, Identity, Peer, PeerServer};
 
@@ -58,6 +58,7 @@ impl Link {
         map: &ClusterMap,
         identity: Arc<Identity>,
         cancelled: Option<&'static AtomicBool>,
+        on_stop: Option<fn(&Error)>,
     ) -> Result<Self> {
         let own = map.own()?;
         let mut entries: Vec<_> = map.servers.iter().collect();
@@ -86,7 +87,7 @@ impl Link {
             let thread = std::thread::Builder::new().name("load-watch".to_owned());
             let names = others.iter().map(|peer| peer.peer().name().to_owned()).collect();
             thread
-                .spawn(move || watch(&reachability, names, &state, &watching, cancelled))
+                .spawn(move || watch(&reachability, names, &state, &watching, (cancelled, on_stop)))
                 .map_err(|error| Error::io("start a thread that watches the servers", &error))?
         };
         Ok(Self {
@@ -130,9 +131,10 @@ impl Link {
     }
 
     /// Sends a request and waits for the answer.
-    pub(crate) fn ask(&self, server: usize, request: &[u8]) -> Result<Vec<u8>> {
+    pub(crate) fn ask(&self, server: usize, mut request: Vec<u8>) -> Result<Vec<u8>> {
         self.sent.fetch_add(request.len() as u64, Ordering::Relaxed);
-        let answer = self.peer(server)?.send(request).and_then(|pending| pending.receive());
+        requests::set_build(&mut request, self.state.build().unwrap_or_default());
+        let answer = self.peer(server)?.send(&request).and_then(|pending| pending.receive());
         answer.map_err(|error| self.state.heard(error))
     }
 
@@ -171,7 +173,7 @@ impl Link {
         let mut offset = 0;
         loop {
             let chunk = &piece[offset..piece.len().min(offset + CHUNK_BYTES)];
-            self.ask(0, &requests::piece((round, self.own), (offset as u64, total), chunk))?;
+            self.ask(0, requests::piece((round, self.own), (offset as u64, total), chunk))?;
             offset += chunk.len();
             if offset == piece.len() {
                 break;
@@ -194,7 +196,7 @@ impl Link {
     ) -> Result<()> {
         let mut offset = 0;
         loop {
-            let answer = self.ask(server, &requests::get(blob, offset))?;
+            let answer = self.ask(server, requests::get(blob, offset))?;
             let short = || Error::corrupt("an answer of another server", "it ends early");
             let chunk = answer.get(8..).ok_or_else(short)?;
             let total = load_u64(&answer, 0);
@@ -211,7 +213,8 @@ impl Link {
 
     /// Tells the others that the load has stopped, as far as they answer.
     pub(crate) fn stop_others(&self, reason: &Error) {
-        let request = requests::stop(self.own, reason.message());
+        let mut request = requests::stop(self.own, reason.message());
+        requests::set_build(&mut request, self.state.build().unwrap_or_default());
         std::thread::scope(|scope| {
             for peer in self.peers.iter().flatten() {
                 // Without a limit that the stop has set; it may be gone, or have ended.
@@ -246,22 +249,25 @@ fn watch(
     names: Vec<String>,
     state: &State,
     watching: &Watching,
-    cancelled: Option<&'static AtomicBool>,
+    (cancelled, on_stop): (Option<&'static AtomicBool>, Option<fn(&Error)>),
 ) {
     let mut seen = vec![Instant::now(); names.len()];
+    let mut on_stop = on_stop;
     while !watching.sleep(LOOK_INTERVAL) {
         if cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
-            state.stop(cancelled_error());
+            state.stop(Error::new(ErrorKind::Cancelled, "the load was cancelled"));
+        }
+        if let Some(error) = state.stopped()
+            && let Some(call) = on_stop.take()
+        {
+            call(&error);
         }
         let has_joined = watching.has_joined.load(Ordering::Relaxed);
         for ((name, seen), reason) in names.iter().zip(&mut seen).zip(reachability.reasons()) {
             match reason {
                 Some(reason) if has_joined && seen.elapsed() >= GONE_AFTER => {
                     let what = format!("server {name} is gone: {reason}");
-                    state.stop(
-                        Error::new(ErrorKind::Unavailable, what)
-                            .with_hint("nothing has changed; start the load at all servers again"),
-                    );
+                    state.stop(Error::new(ErrorKind::Unavailable, what));
                 }
                 Some(_) if has_joined => {}
                 _ => *seen = Instant::now(),

@@ -77,8 +77,13 @@ pub struct ClusterLoadOptions<'a> {
     /// Consecutive numbers of terms in one partition, as a power of two: see
     /// [`InitOptions::run_bits`](crate::InitOptions::run_bits). That of the first server counts.
     pub run_bits: Option<u32>,
+    /// Whether the data that servers have are replaced; that of the first server counts.
+    pub replace: bool,
     /// How long to wait for the other servers to begin.
     pub wait: Duration,
+    /// Called once, from another thread, when the load stops here or at another server: a program may end if
+    /// [`load`] does not return soon, since it waits for input.
+    pub on_stop: Option<fn(&Error)>,
     /// Told what happens.
     pub report: &'a (dyn Fn(LoadEvent<'_>) + Sync),
 }
@@ -113,9 +118,9 @@ pub struct ClusterLoadReport {
 /// `skipped`: see [`vervet::Database::load_with_report`].
 ///
 /// # Errors
-/// Input: the cluster has a graph already; a file is wrong, or what is said of an edge at one server is about
-/// an edge of another. Unavailable: another server does not begin, is gone, or has stopped. Unsupported:
-/// orders. As [`crate::Cluster::open`]. Nothing has changed then.
+/// Input: servers have data already, and are not to replace them; a file is wrong, or what is said of an edge
+/// at one server is about an edge of another. Unavailable: another server does not begin, is gone, or has
+/// stopped. Unsupported: orders. As [`crate::Cluster::open`]. Nothing has changed then.
 pub fn load(
     directory: &Path,
     sources: Vec<Source>,
@@ -147,7 +152,7 @@ pub fn load(
     adopt(&options.environment, directory)?;
     // Dropped behind the connections, whose threads may write to it.
     let mut partial = PartialData::create(directory)?;
-    let link = Link::start(&map, identity, options.cancelled)?;
+    let link = Link::start(&map, identity, options.cancelled, options.on_stop)?;
     let stop = Arc::clone(&link.state.stop);
     let limits = ThreadLimits { cancelled: Some(Arc::clone(&stop)), ..ThreadLimits::default() }.enter();
     let report_building = |done, total| (options.report)(LoadEvent::Built(done, total));
@@ -160,7 +165,16 @@ pub fn load(
         if !link.state.was_told() {
             link.stop_others(&link.state.reason(error.clone()));
         }
-        link.state.reason(error)
+        let error = link.state.reason(error);
+        match error.kind() {
+            ErrorKind::Unavailable if partial.is_kept() => error.with_hint(
+                "the files of this server are complete: start the servers; if they say that their data differ, \
+                 load again with --replace",
+            ),
+            ErrorKind::Unavailable => error
+                .with_hint("nothing has changed; remove the cause, and start the load at all servers again"),
+            _ => error,
+        }
     })
 }
 
@@ -330,7 +344,10 @@ impl Load<'_> {
             let pieces = pieces.collect::<Result<_>>()?;
             PartitionDirectory::catalog_of(pieces, agreed.partitioning, build, record.clone())
         })?;
-        partial.publish(&options.environment, &catalog)?;
+        PartitionDirectory::store_catalog(&options.environment, partial.path(), &catalog)?;
+        // From here on nothing needs space.
+        link.gather(Round::Stored, Vec::new(), |_| Ok(Vec::new()))?;
+        partial.publish(&options.environment)?;
         self.leave()?;
         let data = PartitionDirectory::open(&options.environment, &self.directory.join(DATA))?;
         Ok(ClusterLoadReport {
@@ -379,18 +396,36 @@ impl Load<'_> {
         let piece = bytes_of(|out| write_u64(existing, out));
         let answer = link.gather(Round::Join, piece, |pieces| {
             let builds = pieces.iter().map(|bytes| Reader::new(bytes).u64().map_err(damaged));
-            let builds = builds.collect::<Result<Vec<u64>>>()?;
-            if builds[0] != 0 && builds.iter().all(|build| *build == builds[0]) {
-                let what = format!("cluster {} has a graph already", self.map.name);
-                return Err(Error::new(ErrorKind::Input, what)
-                    .with_hint("make a new cluster (vervet cluster init), and load it"));
-            }
+            self.check_replaceable(&builds.collect::<Result<Vec<u64>>>()?)?;
             let build = self.options.environment.random.next_u64();
-            let build = build.map_err(|error| Error::io("draw a random number", &error))?;
-            Ok(bytes_of(|out| write_u64(build.max(2), out)))
+            let build = build.map_err(|error| Error::io("draw a random number", &error))?.max(2);
+            // Before another server can know it.
+            link.state.set_build(build);
+            Ok(bytes_of(|out| write_u64(build, out)))
         })?;
         link.joined();
-        Reader::new(&answer).u64().map_err(damaged)
+        let build = Reader::new(&answer).u64().map_err(damaged)?;
+        link.state.set_build(build);
+        Ok(build)
+    }
+
+    /// Checks that no graph would be lost. `builds`: of the data of each server, or 0.
+    fn check_replaceable(&self, builds: &[u64]) -> Result<()> {
+        let with_data = builds.iter().zip(&self.link.servers).filter(|(build, _)| **build != 0);
+        let names: Vec<&str> = with_data.map(|(_, (name, _))| name.as_str()).collect();
+        if names.is_empty() || self.options.replace {
+            return Ok(());
+        }
+        if builds.iter().all(|build| *build == builds[0]) {
+            let what = format!("cluster {} has a graph already", self.map.name);
+            return Err(Error::new(ErrorKind::Input, what).with_hint(
+                "make a new cluster (vervet cluster init), or replace the graph (--replace at the first server)",
+            ));
+        }
+        let what = format!("servers {} have data that the others do not have", names.join(", "));
+        Err(Error::new(ErrorKind::Input, what).with_hint(
+            "a load was interrupted at its end, or files were lost; --replace at the first server replaces the data",
+        ))
     }
 
     /// At the first server: waits until the others have joined.
@@ -508,7 +543,7 @@ impl Load<'_> {
         if link.is_first() {
             _ = link.state.collect(Round::Left, link.count());
         } else {
-            _ = link.ask(0, &requests::piece((Round::Left, link.own), (0, 0), &[]));
+            _ = link.ask(0, requests::piece((Round::Left, link.own), (0, 0), &[]));
         }
         Ok(())
     }

@@ -1,20 +1,22 @@
 //! Requests of servers that load together, as bytes.
 //!
 //! # Shape
-//! A byte that says which, then numbers of 8 bytes, then the content:
+//! The number of the load (8 bytes; 0 before the sender has joined), a byte that says which, then numbers of
+//! 8 bytes, then the content. A server that has joined another load, or none, refuses it: it was started
+//! again.
 //!
 //! | request | numbers | content | answer |
 //! | --- | --- | --- | --- |
 //! | piece | round, sender, offset, length of all | a part of a piece | nothing |
 //! | get | blob, offset | | length of all, bytes from there |
 //! | halves | | halves of statements | nothing |
-//! | terms | sender, whether they are its last | terms | their numbers, 4 bytes each |
+//! | terms | sender, 1: its last ones, 2: cut, the rest follows | terms | their numbers, 4 bytes each |
 //! | stop | sender | the reason | nothing |
 
 use super::state::{Blob, Round, State};
 use std::sync::Arc;
 use vervet_codec::{Reader, write_u64};
-use vervet_model::{Error, Result};
+use vervet_model::{Error, ErrorKind, Result};
 use vervet_peer::Handler;
 
 /// The most bytes of one request or answer.
@@ -26,12 +28,26 @@ const HALVES: u8 = 2;
 const TERMS: u8 = 3;
 const STOP: u8 = 4;
 
+/// Of terms: the last one is not whole.
+const CUT: u64 = 2;
+
 const DICTIONARY_RECORD: u64 = 100;
 const DICTIONARY: u64 = 101;
 const CLASSES: u64 = 102;
 
+/// Bytes before those of the request: the number of the load.
+const BUILD_BYTES: usize = 8;
+
+/// States the number of the load in a request.
+pub(crate) fn set_build(request: &mut [u8], build: u64) {
+    if let Some(head) = request.first_chunk_mut::<BUILD_BYTES>() {
+        *head = build.to_le_bytes();
+    }
+}
+
 fn request(kind: u8, numbers: &[u64], content: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(1 + 8 * numbers.len() + content.len());
+    let mut bytes = Vec::with_capacity(BUILD_BYTES + 1 + 8 * numbers.len() + content.len());
+    bytes.extend([0; BUILD_BYTES]);
     bytes.push(kind);
     numbers.iter().for_each(|number| write_u64(*number, &mut bytes));
     bytes.extend_from_slice(content);
@@ -54,13 +70,14 @@ pub(crate) fn get(blob: Blob, offset: u64) -> Vec<u8> {
 
 /// A request with these halves, whose bytes `write` appends.
 pub(crate) fn halves(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut bytes = vec![HALVES];
+    let mut bytes = vec![0; BUILD_BYTES];
+    bytes.push(HALVES);
     write(&mut bytes);
     bytes
 }
 
-pub(crate) fn terms(from: usize, is_last: bool, bytes: &[u8]) -> Vec<u8> {
-    request(TERMS, &[from as u64, u64::from(is_last)], bytes)
+pub(crate) fn terms(from: usize, is_last: bool, is_cut: bool, bytes: &[u8]) -> Vec<u8> {
+    request(TERMS, &[from as u64, if is_cut { CUT } else { u64::from(is_last) }], bytes)
 }
 
 pub(crate) fn stop(from: usize, reason: &str) -> Vec<u8> {
@@ -83,7 +100,11 @@ impl Handler for Requests {
 
 impl Requests {
     fn take(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let (kind, rest) = request.split_first().ok_or_else(|| wrong("it is empty"))?;
+        let (build, rest) = request.split_first_chunk::<BUILD_BYTES>().ok_or_else(|| wrong("it is empty"))?;
+        let (kind, rest) = rest.split_first().ok_or_else(|| wrong("it is empty"))?;
+        // The answer of the first round is what tells the number.
+        let is_joining = *kind == GET && numbers(rest).is_ok_and(|([blob, _], _)| blob == Round::Join as u64);
+        self.check_build(u64::from_le_bytes(*build), is_joining)?;
         match *kind {
             PIECE => {
                 let ([round, from, offset, total], content) = numbers(rest)?;
@@ -96,9 +117,9 @@ impl Requests {
             }
             HALVES => self.state.add_halves(rest),
             TERMS => {
-                let ([from, is_last], content) = numbers(rest)?;
-                let mut found = Vec::new();
-                self.state.add_terms(self.server(from)?, content, is_last != 0, &mut found)?;
+                let ([from, flags], content) = numbers(rest)?;
+                let (mut found, flags) = (Vec::new(), (flags == 1, flags == CUT));
+                self.state.add_terms(self.server(from)?, content, flags, &mut found)?;
                 found.iter().for_each(|number: &u32| out.extend_from_slice(&number.to_le_bytes()));
                 Ok(())
             }
@@ -110,6 +131,20 @@ impl Requests {
             }
             _ => Err(wrong("it is of an unknown kind")),
         }
+    }
+
+    /// # Errors
+    /// Unavailable: the sender, or this server, was started again since the load has begun.
+    fn check_build(&self, build: u64, is_joining: bool) -> Result<()> {
+        let what = match (self.state.build(), build) {
+            (None, 0) => return Ok(()),
+            (Some(_), 0) if is_joining => return Ok(()),
+            (Some(own), build) if own == build => return Ok(()),
+            (Some(_), 0) => "it has begun a load already",
+            _ => "it was started again",
+        };
+        let hint = "end the load at all servers, and start it at all of them again";
+        Err(Error::new(ErrorKind::Unavailable, what).with_hint(hint))
     }
 
     fn server(&self, number: u64) -> Result<usize> {
@@ -187,6 +222,23 @@ mod tests {
     }
 
     #[test]
+    fn another_load_is_refused() {
+        let requests = requests();
+        let answer = |build, mut request: Vec<u8>| {
+            set_build(&mut request, build);
+            requests.answer(&request, &mut Vec::new()).map_err(|error| error.message().to_owned())
+        };
+        let join = || piece((Round::Join, 1), (0, 1), b"a");
+        assert_eq!(answer(7, get(Blob::Classes, 0)), Err("server a: it was started again".to_owned()));
+        // Started again before all have begun.
+        assert_eq!((answer(0, join()), answer(0, join())), (Ok(()), Ok(())));
+        requests.state.set_build(7);
+        assert_eq!(answer(0, join()), Err("server a: it has begun a load already".to_owned()));
+        assert_eq!(answer(8, stop(1, "late")), Err("server a: it was started again".to_owned()));
+        assert_eq!(answer(7, stop(1, "now")), Ok(()));
+    }
+
+    #[test]
     fn no_request_panics() {
         let mut random = 1_u64;
         let mut next = || {
@@ -197,11 +249,9 @@ mod tests {
             let requests = requests();
             // Nothing waits for what never comes.
             requests.state.stop(Error::internal("stopped"));
-            let mut bytes: Vec<u8> =
-                (0..next() % 60).map(|_| u8::try_from(next() % 6).unwrap_or(0)).collect();
-            if let Some(kind) = bytes.first_mut() {
-                *kind = u8::try_from(next() % 6).unwrap_or(0);
-            }
+            requests.state.set_build(0);
+            let mut bytes = vec![0; BUILD_BYTES];
+            bytes.extend((0..next() % 60).map(|_| u8::try_from(next() % 6).unwrap_or(0)));
             _ = requests.answer(&bytes, &mut Vec::new());
         }
     }

@@ -35,19 +35,22 @@ pub(crate) enum Round {
     Survey,
     Sets,
     Catalog,
+    /// All servers have stored the catalog.
+    Stored,
     Published,
     /// Sent without waiting for the others.
     Left,
 }
 
 impl Round {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Join,
         Self::Counts,
         Self::Routed,
         Self::Survey,
         Self::Sets,
         Self::Catalog,
+        Self::Stored,
         Self::Published,
         Self::Left,
     ];
@@ -79,6 +82,8 @@ struct Inner {
     pieces: BTreeMap<(Round, usize), Piece>,
     blobs: BTreeMap<Blob, Bytes>,
     terms: Terms,
+    /// The number of the load, once this server has joined.
+    build: Option<u64>,
     parts: Option<PartBuilder<'static>>,
     stopped: Option<Error>,
     /// Another server has stopped it, and has told all.
@@ -98,6 +103,8 @@ struct Terms {
     builder: Option<DictionaryBuilder>,
     /// The server whose terms are next; those before it are complete.
     next: usize,
+    /// The first part of a term that is longer than a request.
+    cut: Vec<u8>,
 }
 
 impl State {
@@ -150,8 +157,18 @@ impl State {
         match &inner.stopped {
             Some(stopped) if inner.was_told => stopped.clone(),
             Some(stopped) => stopped_by(own, stopped.message()),
-            None => error,
+            None => error.context(format_args!("server {own}")),
         }
+    }
+
+    /// This server has joined the load with this number.
+    pub(crate) fn set_build(&self, build: u64) {
+        self.change(|inner| inner.build = Some(build));
+    }
+
+    /// The number of the load, once this server has joined.
+    pub(crate) fn build(&self) -> Option<u64> {
+        self.lock().build
     }
 
     /// Another server has stopped the load.
@@ -178,6 +195,11 @@ impl State {
         self.lock().was_told
     }
 
+    /// Why the load was stopped, if it was.
+    pub(crate) fn stopped(&self) -> Option<Error> {
+        self.lock().stopped.clone()
+    }
+
     /// Why the load was stopped, else `error`.
     pub(crate) fn reason(&self, error: Error) -> Error {
         self.lock().stopped.clone().unwrap_or(error)
@@ -195,6 +217,10 @@ impl State {
             return Err(wrong());
         }
         self.change(|inner| {
+            if round == Round::Join && offset == 0 {
+                // A server that was started again before all had begun.
+                inner.pieces.remove(&(round, from));
+            }
             let piece = inner.pieces.entry((round, from)).or_insert(Piece { bytes: Vec::new(), total });
             let end = offset.saturating_add(bytes.len() as u64);
             if piece.total != total || piece.bytes.len() as u64 != offset || end > total {
@@ -242,7 +268,7 @@ impl State {
 
     /// Gives the terms of the first server, to which the others add theirs.
     pub(crate) fn set_terms(&self, builder: DictionaryBuilder) {
-        self.change(|inner| inner.terms = Terms { builder: Some(builder), next: 1 });
+        self.change(|inner| inner.terms = Terms { builder: Some(builder), next: 1, cut: Vec::new() });
     }
 
     /// Adds terms of a server, when those of the servers before it are complete: so numbers do not depend on
@@ -251,14 +277,26 @@ impl State {
         &self,
         from: usize,
         bytes: &[u8],
-        is_last: bool,
+        (is_last, is_cut): (bool, bool),
         numbers: &mut Vec<u32>,
     ) -> Result<()> {
+        if is_cut {
+            // The server waits for its turn with the last part.
+            self.wait(|inner| (inner.terms.next == from).then(|| inner.terms.cut.extend_from_slice(bytes)))?;
+            return Ok(());
+        }
         let mut builder = self.wait(|inner| {
             let is_next = inner.terms.next == from;
             if is_next { inner.terms.builder.take() } else { None }
         })?;
         // Other terms wait for this call, but nothing else does.
+        let mut all = self.change(|inner| std::mem::take(&mut inner.terms.cut));
+        let bytes = if all.is_empty() {
+            bytes
+        } else {
+            all.extend_from_slice(bytes);
+            &all
+        };
         let added = builder.intern_transferred(bytes, numbers);
         let is_complete = is_last && added.is_ok();
         self.change(|inner| {

@@ -32,6 +32,8 @@ fn options(report: &(dyn Fn(LoadEvent<'_>) + Sync)) -> ClusterLoadOptions<'_> {
         memory_bytes: None,
         environment: Environment::real(),
         run_bits: None,
+        replace: false,
+        on_stop: None,
         wait: Duration::from_secs(60),
         report,
     }
@@ -174,6 +176,26 @@ fn names(directory: &Path) -> Vec<String> {
         entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+/// A text that is longer than a request is read by any server.
+#[test]
+fn long_texts_are_loaded_anywhere() {
+    let (directories, _folder) = directories(2);
+    let long = "x".repeat(17 << 20);
+    let shares: Shares = vec![
+        vec![("a.nt".to_owned(), "<urn:a> <urn:p> \"short\" .\n".to_owned())],
+        vec![("b.nt".to_owned(), format!("<urn:b> <urn:p> \"{long}\" .\n<urn:c> <urn:p> \"short\" .\n"))],
+    ];
+    for report in load_all(&directories, &shares, |_, _| ()) {
+        report.expect("loaded");
+    }
+    let servers: Vec<Cluster> = directories.iter().map(|directory| open(directory)).collect();
+    let query = "SELECT ?s (STRLEN(?t) AS ?n) { ?s <urn:p> ?t }";
+    for server in &servers {
+        let found = rows(server.database(), query, &QueryOptions::default()).expect("an answer");
+        assert!(found.iter().any(|row| row.contains(&(17 << 20).to_string())), "{found:?}");
+    }
 }
 
 /// Ids do not depend on how files are given to servers, so neither do the files of partitions.
@@ -342,7 +364,9 @@ fn data_of_an_interrupted_load() {
     // Not complete: the first server has data that no other one has.
     std::fs::rename(&data, &partial).expect("renamed");
     std::fs::remove_file(partial.join("catalog.vvc")).expect("removed");
-    for report in load_all(&directories, &shares, |_, _| ()) {
+    let refused = errors(load_all(&directories, &shares, |_, _| ()));
+    assert!(refused[0].message().contains("servers a have data that the others do not have"), "{refused:?}");
+    for report in load_all(&directories, &shares, |_, options| options.replace = true) {
         report.expect("loaded");
     }
     compare(&directories, &database);
