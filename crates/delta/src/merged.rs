@@ -49,6 +49,11 @@ impl<'a> MergedEntries<'a> {
         Self::new(lower, key, [Id::UNBOUND; 3], (cells, Some(cell)))
     }
 
+    /// The entries of `key`, of which the lower segment has these, and which has cells.
+    pub(crate) fn of_entries(lower: Vec<[Id; 3]>, key: Id, (cells, cell): Cells<'a>) -> Self {
+        Self { chunk: lower, ..Self::new(None, key, [Id::UNBOUND; 3], (cells, Some(cell))) }
+    }
+
     fn new(
         lower: Option<&'a dyn Segment>,
         key: Id,

@@ -28,7 +28,7 @@ use crate::tree::Tree;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use vervet_model::{Id, Result, Tag};
-use vervet_snapshot::{ContentId, Segment, SegmentStatistics};
+use vervet_snapshot::{ContentId, KeyEntries, Segment, SegmentStatistics};
 
 /// A segment with changes on top. See the header of this file.
 #[derive(Clone)]
@@ -241,6 +241,33 @@ impl Overlay {
     /// All entries of `key`, whose cells are `cells`.
     pub(crate) fn all_entries<'a>(&'a self, key: Id, cells: Cells<'a>) -> MergedEntries<'a> {
         MergedEntries::all(self.lower.as_deref(), key, cells)
+    }
+
+    /// Makes the entries of keys in the lower segment those of this one.
+    ///
+    /// # Errors
+    /// None: the lower segment is not read.
+    pub(crate) fn change_entries(&self, keys: &[Id], list: &mut KeyEntries) -> Result<()> {
+        let is_changed = |key: &Id| self.touches(*key);
+        if !keys.iter().take(list.ends.len()).any(is_changed) {
+            return Ok(());
+        }
+        let mut changed = KeyEntries::default();
+        for (row, key) in keys.iter().enumerate().take(list.ends.len()) {
+            let lower = list.of(row).unwrap_or_default();
+            match self.cells_of(*key) {
+                None => changed.entries.extend_from_slice(lower),
+                Some(cells) => {
+                    let mut merged = MergedEntries::of_entries(lower.to_vec(), *key, cells);
+                    while let Some(entry) = merged.next()? {
+                        changed.entries.push(entry);
+                    }
+                }
+            }
+            changed.ends.push(changed.entries.len());
+        }
+        *list = changed;
+        Ok(())
     }
 
     /// Whether the key has a cell.

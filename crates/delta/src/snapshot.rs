@@ -155,11 +155,13 @@ impl Snapshot for Version {
         keys: &[Id],
         limit: usize,
     ) -> Result<Option<Vec<KeyEntries>>> {
-        match segments.iter().any(|(predicate, _)| self.predicates.get(*predicate).is_some()) {
-            // Changed segments are read one by one.
-            true => Ok(None),
-            false => self.base.entries_together(segments, keys, limit),
+        let Some(mut lists) = self.base.entries_together(segments, keys, limit)? else { return Ok(None) };
+        for (list, (predicate, direction)) in lists.iter_mut().zip(segments) {
+            if let Some(changed) = self.predicates.get(*predicate) {
+                changed.side(*direction).change_entries(keys, list)?;
+            }
         }
+        Ok(Some(lists))
     }
 
     fn predicates(&self) -> &[(Id, u64)] {

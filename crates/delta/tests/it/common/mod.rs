@@ -240,8 +240,38 @@ pub fn entries(model: &Model, predicate: Id, direction: Direction) -> Vec<[Id; 4
     entries.into_iter().collect()
 }
 
+/// Compares entries that are read in several segments together, of keys that the model has and others.
+fn compare_together(version: &Version, model: &Model, random: &mut Random, context: &str) {
+    let (mut segments, mut keys) = (BTreeSet::new(), BTreeSet::new());
+    for statement in &model.statements {
+        if random.one_in(3) {
+            let Statement { subject, predicate, object, .. } = *statement;
+            let direction = if random.one_in(2) { Direction::Out } else { Direction::In };
+            segments.insert((predicate, direction == Direction::Out));
+            keys.extend([subject, object]);
+        }
+    }
+    let direction = |is_out: bool| if is_out { Direction::Out } else { Direction::In };
+    let segments: Vec<(Id, Direction)> = segments.into_iter().map(|(id, out)| (id, direction(out))).collect();
+    let keys: Vec<Id> = keys.into_iter().chain([Id::vertex(1 << 30)]).collect();
+    for limit in [2, 1 << 20] {
+        let Some(found) = version.entries_together(&segments, &keys, limit).expect("whole") else { return };
+        for (list, (predicate, direction)) in found.iter().zip(&segments) {
+            let all = entries(model, *predicate, *direction);
+            assert!(limit == 2 || list.ends.len() == keys.len(), "{context}");
+            for (row, key) in keys.iter().enumerate().take(list.ends.len()) {
+                let of_key = all.iter().filter(|entry| entry[0] == *key);
+                let expected: Vec<[Id; 3]> = of_key.map(|[_, a, b, c]| [*a, *b, *c]).collect();
+                let found = list.of(row).expect("a key");
+                assert_eq!(found, expected, "{context}: {predicate:?} {direction:?} of {key:?}");
+            }
+        }
+    }
+}
+
 /// Asserts that a version equals the model.
 pub fn compare(version: &Version, model: &Model, world: &World, random: &mut Random, context: &str) {
+    compare_together(version, model, random, context);
     let all: Vec<Statement> = version.statements().collect::<Result<_>>().expect("whole");
     let by = |s: &Statement| (s.predicate, s.subject, s.object, s.graph, s.edge);
     assert!(all.is_sorted_by(|a, b| by(a) < by(b)), "{context}");
