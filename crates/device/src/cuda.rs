@@ -91,7 +91,7 @@ pub struct Cuda {
     name: String,
     context: Handle,
     /// By [`Kernel`].
-    kernels: [Handle; 2],
+    kernels: [Handle; Kernel::ALL.len()],
     blocks_max: u32,
     /// Allocations by address, with their lengths in words.
     allocations: BTreeMap<u64, u64>,
@@ -130,7 +130,7 @@ impl Cuda {
             ordinal: device,
             name: String::new(),
             context,
-            kernels: [null_mut(); 2],
+            kernels: [null_mut(); Kernel::ALL.len()],
             blocks_max: 1,
             allocations: BTreeMap::new(),
         };
@@ -160,7 +160,7 @@ impl Cuda {
             check("cuDeviceGetAttribute", attribute)?;
         }
         let mut blocks = c_int::MAX;
-        for (kernel, name) in self.kernels.iter_mut().zip([c"vervet_locate", c"vervet_produce"]) {
+        for (kernel, name) in self.kernels.iter_mut().zip(Kernel::ALL.map(Kernel::symbol)) {
             let mut of_one = 0;
             // SAFETY: as above; `module` was loaded, and `name` ends with a zero byte.
             unsafe {

@@ -2,7 +2,7 @@
 //!
 //! The constants are estimates for a data center GPU and its link; none has been measured.
 
-use crate::lower::LoweredStep;
+use crate::lower::DeviceStep;
 use vervet_kernel::plan::{Plan, PlanStep};
 
 /// Time of a strip without work, and of each step in it, in ns.
@@ -20,8 +20,8 @@ const MARGIN: f64 = 1.3;
 pub(crate) fn is_worth_it(
     plan: &Plan,
     steps: &[PlanStep],
-    lowered: &[LoweredStep<'_>],
-    is_known: &dyn Fn(&LoweredStep<'_>) -> bool,
+    lowered: &[DeviceStep<'_>],
+    is_known: &dyn Fn(&DeviceStep<'_>) -> bool,
     threads: usize,
 ) -> bool {
     let cpu_ns = plan.cost / (0.75 * threads.max(1) as f64).max(1.0);
@@ -30,7 +30,7 @@ pub(crate) fn is_worth_it(
     let missing: u64 = lowered
         .iter()
         .filter(|step| !is_known(step))
-        .flat_map(LoweredStep::segments)
+        .flat_map(|step| step.op.segments())
         .map(|used| 8 * used.segment.statistics().entries)
         .sum();
     let device_ns = STRIP_NS

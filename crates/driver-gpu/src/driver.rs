@@ -1,10 +1,10 @@
 //! The driver: placement, strips, and the way back to the CPU.
 
 use crate::cost::is_worth_it;
-use crate::lower::{DevicePart, LoweredStep, may_run_on_device};
+use crate::lower::{DevicePart, DeviceStep, may_run_on_device};
 use crate::options::GpuOptions;
 use crate::stop::Stop;
-use crate::strip::{Context, Engine};
+use crate::strip::{Context, Engine, StripResult};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +39,8 @@ pub struct DeviceCounts {
     pub strips_unfit: u64,
     /// Rows that came from the device.
     pub rows: u64,
+    /// Rows that left the device for the CPU at a step in the middle, since ids did not decide it.
+    pub rows_undecided: u64,
     /// Launched kernels.
     pub launches: u64,
     /// Steps of a table that ran in passes, since their windows did not fit together.
@@ -61,6 +63,7 @@ pub struct GpuDriver {
     strips_failed: AtomicU64,
     strips_unfit: AtomicU64,
     rows: AtomicU64,
+    rows_undecided: AtomicU64,
 }
 
 impl GpuDriver {
@@ -80,6 +83,7 @@ impl GpuDriver {
             strips_failed: AtomicU64::new(0),
             strips_unfit: AtomicU64::new(0),
             rows: AtomicU64::new(0),
+            rows_undecided: AtomicU64::new(0),
         }
     }
 
@@ -94,6 +98,7 @@ impl GpuDriver {
             strips_failed: self.strips_failed.load(Relaxed),
             strips_unfit: self.strips_unfit.load(Relaxed),
             rows: self.rows.load(Relaxed),
+            rows_undecided: self.rows_undecided.load(Relaxed),
             launches: engine.launches,
             passes: engine.passes,
             copied_bytes: 8 * engine.cache.copied_words,
@@ -114,6 +119,7 @@ impl GpuDriver {
         &self,
         plan: &Plan,
         snapshot: &'a dyn Snapshot,
+        evaluator: &Evaluator<'_>,
         parallelism: Parallelism,
     ) -> Result<Option<DevicePart<'a>>> {
         let is_forced = match parallelism.placement {
@@ -124,12 +130,13 @@ impl GpuDriver {
         if !is_forced && !is_heavy(plan, parallelism) {
             return Ok(None);
         }
-        let Some(part) = DevicePart::new(plan, snapshot)? else { return Ok(None) };
+        let Some(part) = DevicePart::new(plan, snapshot, evaluator)? else { return Ok(None) };
         if is_forced {
             return Ok(Some(part));
         }
         let Ok(engine) = self.engine.try_lock() else { return Ok(None) };
-        let is_known = |step: &LoweredStep<'_>| step.segments().all(|used| engine.cache.knows(&used.variant));
+        let is_known =
+            |step: &DeviceStep<'_>| step.op.segments().iter().all(|used| engine.cache.knows(&used.variant));
         let threads = self.local.threads(plan, parallelism);
         let steps = &plan.pipeline.steps[part.range.clone()];
         let is_worth_it = !engine.is_lost && is_worth_it(plan, steps, &part.steps, &is_known, threads);
@@ -154,7 +161,7 @@ impl Driver for GpuDriver {
         sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
     ) -> Result<Profile> {
         self.queries.fetch_add(1, Relaxed);
-        let Some(part) = self.part(plan, snapshot, parallelism)? else {
+        let Some(part) = self.part(plan, snapshot, evaluator, parallelism)? else {
             return self.local.execute(plan, snapshot, evaluator, control, parallelism, input, profile, sink);
         };
         if is_heavy(plan, parallelism) {
@@ -175,7 +182,7 @@ impl Driver for GpuDriver {
             on_cpu,
             tail,
             sink: &mut |batch: &mut Batch| results.push(batch, control, sink),
-            figures: vec![StepProfile::default(); steps.len()],
+            figures: vec![StepProfile::default(); part.step_count],
             strip_rows: self.options.strip_rows.clamp(1, FIRST_STRIP_ROWS),
             strip_rows_max: self.options.strip_rows,
             done: false,
@@ -345,7 +352,6 @@ impl Execution<'_, '_, '_> {
         let control = self.run.control();
         let mut input = Batch::new(rows.columns.len());
         input.copy_rows(rows, range.clone());
-        let mut out = Batch::new(rows.columns.len());
         let mut counted = 0;
         // Light queries need this thread's processor more than it does while the device works.
         control.leave();
@@ -353,12 +359,12 @@ impl Execution<'_, '_, '_> {
             let mut engine = self.driver.engine();
             let before = engine.launches;
             let context = Context { control, profile: self.run.profiles(), counted: &mut counted };
-            let result = engine.run(self.part, &input, &self.driver.options, context, &mut out);
+            let result = engine.run(self.part, &input, &self.driver.options, context);
             self.device.launches += engine.launches - before;
             result
         };
         let stopped = match result {
-            Ok(figures) => {
+            Ok(StripResult { figures, out, exits }) => {
                 for (sum, figures) in self.figures.iter_mut().zip(&figures) {
                     sum.add(figures);
                 }
@@ -366,14 +372,17 @@ impl Execution<'_, '_, '_> {
                 self.driver.strips_on_device.fetch_add(1, Relaxed);
                 self.driver.steps_on_device.fetch_add(self.part.range.len() as u64, Relaxed);
                 self.driver.rows.fetch_add(out.rows as u64, Relaxed);
-                let flow = self.pass_on(&out);
+                self.pass_on(&out)?;
+                for (position, rows) in &exits {
+                    self.driver.rows_undecided.fetch_add(rows.rows as u64, Relaxed);
+                    self.on_cpu(rows, 0..rows.rows, *position)?;
+                }
                 control.shrink(counted);
-                return flow;
+                return Ok(());
             }
             Err(stopped) => stopped,
         };
         control.shrink(counted);
-        drop(out);
         match stopped {
             Stop::Query(error) => return Err(error),
             Stop::Rows if range.len() > SPLIT_ROWS_MIN => {
@@ -382,7 +391,7 @@ impl Execution<'_, '_, '_> {
                 self.strip(rows, range.start..middle)?;
                 return self.strip(rows, middle..range.end);
             }
-            Stop::Rows | Stop::Windows | Stop::Overflow => {
+            Stop::Rows | Stop::Windows | Stop::Overflow | Stop::Undecided => {
                 self.driver.strips_unfit.fetch_add(1, Relaxed);
             }
             Stop::Device(_) => {
@@ -390,11 +399,11 @@ impl Execution<'_, '_, '_> {
             }
         }
         self.device.strips_on_cpu += 1;
-        self.on_cpu(rows, range)
+        self.on_cpu(rows, range, 0)
     }
 
-    /// Runs a strip on the CPU.
-    fn on_cpu(&mut self, rows: &Batch, range: Range<usize>) -> Result<()> {
+    /// Runs rows on the CPU, from the step of the part at `position` on.
+    fn on_cpu(&mut self, rows: &Batch, range: Range<usize>, position: usize) -> Result<()> {
         let mut batch = Batch::new(rows.columns.len());
         for start in range.clone().step_by(BATCH_ROWS) {
             if self.done {
@@ -402,8 +411,8 @@ impl Execution<'_, '_, '_> {
             }
             batch.copy_rows(rows, start..(start + BATCH_ROWS).min(range.end));
             let (run, tail, sink) = (self.run, &mut self.tail, &mut *self.sink);
-            let flow =
-                self.on_cpu.push(&mut batch, run, &mut |batch: &mut Batch| tail.push(batch, run, sink))?;
+            let mut tail = |batch: &mut Batch| tail.push(batch, run, sink);
+            let flow = self.on_cpu.push_from(position, &mut batch, run, &mut tail)?;
             self.done |= flow == Flow::Done;
         }
         Ok(())
