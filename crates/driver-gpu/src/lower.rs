@@ -178,8 +178,7 @@ impl<'a> DevicePart<'a> {
         }
         let Some((range, lowered)) = best else { return Ok(None) };
         let mut pipeline = Pipeline { steps: steps[range.clone()].to_vec() };
-        // Ranges refer to steps of the plan by identity.
-        pipeline.steps.iter_mut().for_each(|step| step.validity = None);
+        forget_ranges(&mut pipeline);
         let mut scan = None;
         if let Some(first) = pipeline.steps.first_mut()
             && let Step::Scan { access, key, neighbour } = first.step
@@ -193,6 +192,17 @@ impl<'a> DevicePart<'a> {
         let step_count = pipeline.number_steps();
         let combination = steps.get(range.end).and_then(|step| combination(&step.step));
         Ok(Some(Self { range, steps: lowered, step_count, scan, pipeline, combination }))
+    }
+}
+
+/// Removes validity ranges, which refer to steps of the plan by identity.
+fn forget_ranges(pipeline: &mut Pipeline) {
+    for step in &mut pipeline.steps {
+        step.validity = None;
+        match &mut step.step {
+            Step::Exists { inner, .. } | Step::Optional { inner, .. } => forget_ranges(inner),
+            _ => {}
+        }
     }
 }
 
