@@ -53,7 +53,7 @@ fn simulated(seed: u64) -> (Box<dyn Device>, GpuOptions) {
 
 fn with_faults(device: Box<dyn Device>, options: GpuOptions, faults: u64) -> GpuDriver {
     let faults = Faults { allocation: faults, copy: faults, launch: faults, lost_from: 0 };
-    GpuDriver::new(LocalDriver::default(), Box::new(FaultInjector::new(device, faults)), options)
+    GpuDriver::new(Arc::new(LocalDriver::default()), Box::new(FaultInjector::new(device, faults)), options)
 }
 
 /// A driver with a simulated device.

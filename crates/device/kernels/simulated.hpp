@@ -19,7 +19,9 @@ typedef unsigned long long u64;
 typedef int32_t i32;
 
 // Two warps: the least block in which warps have to cooperate.
+#ifndef VERVET_BLOCK
 #define VERVET_BLOCK 64
+#endif
 #define VERVET_KERNEL(name, Parameters) static void name(const Parameters& p)
 #define VERVET_DEVICE static inline
 #define VERVET_SHARED static thread_local

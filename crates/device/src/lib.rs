@@ -22,6 +22,8 @@ mod address;
 mod cuda;
 mod device;
 mod faults;
+#[cfg(feature = "cuda")]
+mod image;
 mod parameters;
 #[cfg(feature = "simulated")]
 mod simulated;
@@ -29,9 +31,11 @@ mod window;
 
 pub use address::Address;
 #[cfg(all(feature = "cuda", unix))]
-pub use cuda::Cuda;
+pub use cuda::{Cuda, GpuFacts, GpuModel};
 pub use device::{Device, DeviceError, DeviceErrorKind};
 pub use faults::{FaultInjector, Faults};
+#[cfg(feature = "cuda")]
+pub use image::{KernelImage, embedded_kernels};
 pub use parameters::{
     COLUMNS_MAX, Combine, ITEMS, Intervals, Kernel, LEGS_MAX, Leg, Locate, Mark, Number, Operand, Produce,
     Relation, STATUS_WORDS, Status, TESTS_MAX, Test, Windows,

@@ -1,4 +1,6 @@
 // A CUDA driver in software, for tests: the functions that cuda.rs calls, on memory of the host.
+// As on a GPU: cuda.rs sizes launches for it.
+#define VERVET_BLOCK 256
 #include "../kernels/simulated.cpp"
 #include <cstdlib>
 #include <map>
@@ -6,7 +8,7 @@
 namespace {
 std::map<u64, size_t> allocations;
 size_t used = 0;
-const size_t TOTAL = 1 << 20;
+const size_t TOTAL = 8 << 20;
 bool current = false;
 int broken = 0;  // every call fails with this error
 char functions[5], module, context;  // functions: by their numbers
@@ -18,6 +20,18 @@ int result(int own) { return broken ? broken : own; }
 
 extern "C" {
 int cuInit(unsigned flags) { return flags == 0 ? 0 : 1; }
+int cuDriverGetVersion(int* version) {
+  *version = 12090;
+  return 0;
+}
+int cuDeviceGetCount(int* count) {
+  *count = 1;
+  return 0;
+}
+int cuDeviceTotalMem_v2(size_t* total, int device) {
+  *total = TOTAL;
+  return device == 7 ? 0 : 101;
+}
 int cuDeviceGet(int* device, int ordinal) {
   if (ordinal != 0) return 101;  // no such device
   *device = 7;
@@ -29,9 +43,13 @@ int cuDeviceGetName(char* name, int length, int device) {
   return 0;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
-  if (device != 7 || attribute != 16) return 1;
-  *value = 3;
-  return 0;
+  if (device != 7) return 101;
+  switch (attribute) {
+    case 16: *value = 3; return 0;  // multiprocessors
+    case 75: *value = 9; return 0;  // compute capability
+    case 76: *value = 0; return 0;
+  }
+  return 1;
 }
 int cuDevicePrimaryCtxRetain(void** out, int) {
   *out = &context;
@@ -78,7 +96,8 @@ int cuMemsetD8_v2(u64 at, unsigned char value, size_t bytes) {
   return result(current ? 0 : 201);
 }
 int cuModuleLoadData(void** out, const void* image) {
-  if (strcmp((const char*)image, "kernels") != 0) return 209;  // no kernel image for this device
+  bool is_known = strcmp((const char*)image, "kernels") == 0 || memcmp(image, "\x7f" "ELF", 4) == 0;
+  if (!is_known) return 209;  // no kernel image for this device
   *out = &module;
   return current ? 0 : 201;
 }
@@ -101,6 +120,10 @@ int cuLaunchKernel(void* function, unsigned grid, unsigned y, unsigned z, unsign
   if (!current) return 201;
   if (y != 1 || z != 1 || threads != 256 || ty != 1 || tz != 1 || shared || stream || extra) return 1;
   if (broken) return broken;
+  // A kernel that fails, after some launches: nothing works from then on.
+  static int launches = 0;
+  const char* last = getenv("VERVET_FAKE_CUDA_LAUNCHES");
+  if (last && ++launches > atoi(last)) return broken = 719;
   size_t number = (char*)function - functions;
   int done = vervet_simulated_launch(number, (const u64*)parameters[0], SIZES[number] / 8, grid, 1);
   return done == 0 ? 0 : 719;

@@ -1,15 +1,16 @@
 //! The driver: placement, strips, and the way back to the CPU.
 
 use crate::cost::is_worth_it;
+use crate::engine::{Engine, OpenDevice};
 use crate::lower::{DevicePart, DeviceStep, may_run_on_device};
 use crate::options::GpuOptions;
 use crate::stop::Stop;
-use crate::strip::{Context, Engine, StripResult};
+use crate::strip::{Context, StripResult};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use vervet_device::Device;
-use vervet_driver_local::{Driver, LocalDriver, Parallelism, Placement, is_heavy};
+use vervet_driver_local::{Driver, Parallelism, Placement, is_heavy};
 use vervet_expression::Evaluator;
 use vervet_kernel::parallel::{HeadRows, Stages};
 use vervet_kernel::plan::{DeviceProfile, Plan, Profile, StepProfile};
@@ -52,9 +53,11 @@ pub struct DeviceCounts {
 /// Runs parts of heavy plans on a device. See the header of this crate.
 #[derive(Debug)]
 pub struct GpuDriver {
-    local: LocalDriver,
+    /// Runs everything else.
+    local: Arc<dyn Driver>,
     options: GpuOptions,
-    name: String,
+    /// The name of the device, once it is open.
+    name: OnceLock<String>,
     engine: Mutex<Engine>,
     queries: AtomicU64,
     queries_on_device: AtomicU64,
@@ -69,13 +72,22 @@ pub struct GpuDriver {
 impl GpuDriver {
     /// A driver that uses this device, and `local` for everything else.
     #[must_use]
-    pub fn new(local: LocalDriver, device: Box<dyn Device>, options: GpuOptions) -> Self {
-        let engine = Engine::new(device);
+    pub fn new(local: Arc<dyn Driver>, device: Box<dyn Device>, options: GpuOptions) -> Self {
+        let name = device.name();
+        let driver = Self::with_closed(local, Box::new(|| Ok(device)), options);
+        driver.name.get_or_init(|| name);
+        driver
+    }
+
+    /// A driver with a device that `open` opens before its first use. If that fails, every query runs on the
+    /// CPU, and one event says why.
+    #[must_use]
+    pub fn with_closed(local: Arc<dyn Driver>, open: OpenDevice, options: GpuOptions) -> Self {
         Self {
             local,
             options,
-            name: engine.name(),
-            engine: Mutex::new(engine),
+            name: OnceLock::new(),
+            engine: Mutex::new(Engine::new(open)),
             queries: AtomicU64::new(0),
             queries_on_device: AtomicU64::new(0),
             steps_on_device: AtomicU64::new(0),
@@ -85,6 +97,33 @@ impl GpuDriver {
             rows: AtomicU64::new(0),
             rows_undecided: AtomicU64::new(0),
         }
+    }
+
+    /// Opens the device now. Returns its name; `None`: queries run on the CPU, and an event has said why.
+    pub fn open(&self) -> Option<String> {
+        let mut engine = self.engine();
+        self.open_engine(&mut engine).then(|| self.name().to_owned())
+    }
+
+    /// Whether the device is open, or could be opened now.
+    fn open_engine(&self, engine: &mut Engine) -> bool {
+        match engine.open() {
+            Ok(Some(name)) => {
+                tracing::info!(device = name, "heavy queries may run on the device");
+                self.name.get_or_init(|| name);
+            }
+            Ok(None) => {}
+            Err(error) if self.options.force => {
+                tracing::warn!(reason = %error, "queries run on the CPU alone");
+            }
+            Err(error) => tracing::info!(reason = %error, "queries run on the CPU alone"),
+        }
+        engine.is_open()
+    }
+
+    /// The name of the device.
+    fn name(&self) -> &str {
+        self.name.get().map_or("GPU", String::as_str)
     }
 
     /// What has run so far.
@@ -109,7 +148,7 @@ impl GpuDriver {
     fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(|poisoned: PoisonError<_>| {
             let mut engine = poisoned.into_inner();
-            engine.is_lost = true;
+            engine.lose();
             engine
         })
     }
@@ -132,15 +171,16 @@ impl GpuDriver {
         }
         let Some(part) = DevicePart::new(plan, snapshot, evaluator)? else { return Ok(None) };
         if is_forced {
-            return Ok(Some(part));
+            return Ok(self.open_engine(&mut self.engine()).then_some(part));
         }
-        let Ok(engine) = self.engine.try_lock() else { return Ok(None) };
+        let Ok(mut engine) = self.engine.try_lock() else { return Ok(None) };
         let is_known =
             |step: &DeviceStep<'_>| step.op.segments().iter().all(|used| engine.cache.knows(&used.variant));
         let threads = self.local.threads(plan, parallelism);
         let steps = &plan.pipeline.steps[part.range.clone()];
-        let is_worth_it = !engine.is_lost && is_worth_it(plan, steps, &part.steps, &is_known, threads);
-        Ok(is_worth_it.then_some(part))
+        let is_worth_it =
+            !engine.is_lost() && is_worth_it(plan, steps, &part.steps, &is_known, threads, engine.is_open());
+        Ok((is_worth_it && self.open_engine(&mut engine)).then_some(part))
     }
 }
 
@@ -239,7 +279,7 @@ impl Driver for GpuDriver {
                 vec![format!(
                     "{} on the {}: {strips} strips in {launches} launches, {strips_on_cpu} on the CPU instead",
                     name(steps),
-                    self.name
+                    self.name()
                 )]
             }
             Some(_) => Vec::new(),
@@ -258,7 +298,7 @@ impl Driver for GpuDriver {
                 }
                 let is_any = !longest.is_empty();
                 is_any
-                    .then(|| format!("{} can run on the {}", name(&longest), self.name))
+                    .then(|| format!("{} can run on the {}", name(&longest), self.name()))
                     .into_iter()
                     .collect()
             }

@@ -22,14 +22,14 @@ use crate::arena::Arena;
 use crate::cache::{WindowCache, WindowRange};
 use crate::lower::{DevicePart, DeviceStep, LoweredLeg, LoweredStep, SegmentUse};
 use crate::options::GpuOptions;
-use crate::rest::{End, Rest};
+use crate::rest::Rest;
 use crate::stop::Stop;
 use crate::table::DeviceTable;
 use std::time::Instant;
 use vervet_algebra::Variable;
 use vervet_device::{
-    Address, Device, DeviceError, DeviceErrorKind, ITEMS, Intervals, Kernel, Leg, Locate, Operand, Produce,
-    Relation, STATUS_WORDS, Status, TESTS_MAX, Test, Windows,
+    Address, Device, ITEMS, Intervals, Kernel, Leg, Locate, Operand, Produce, Relation, STATUS_WORDS, Status,
+    TESTS_MAX, Test, Windows,
 };
 use vervet_expression::{IdRelation, IdTest};
 use vervet_kernel::plan::{self, StepProfile};
@@ -38,93 +38,6 @@ use vervet_model::Id;
 
 /// Maximum number of passes of a step for one table.
 const PASSES_MAX: usize = 16;
-
-/// A device with its memory and windows.
-#[derive(Debug)]
-pub(crate) struct Engine {
-    device: Box<dyn Device>,
-    arena: Option<Arena>,
-    pub(crate) cache: WindowCache,
-    /// Set when the device does not answer any more.
-    pub(crate) is_lost: bool,
-    pub(crate) launches: u64,
-    /// Steps whose windows did not fit together.
-    pub(crate) passes: u64,
-}
-
-impl Engine {
-    pub(crate) fn new(device: Box<dyn Device>) -> Self {
-        Self { device, arena: None, cache: WindowCache::default(), is_lost: false, launches: 0, passes: 0 }
-    }
-
-    pub(crate) fn name(&self) -> String {
-        self.device.name()
-    }
-
-    /// Runs a strip.
-    pub(crate) fn run(
-        &mut self,
-        part: &DevicePart<'_>,
-        input: &Batch,
-        options: &GpuOptions,
-        context: Context<'_>,
-    ) -> Result<StripResult, Stop> {
-        if self.is_lost {
-            return Err(DeviceError::new(DeviceErrorKind::Lost, "the device is lost").into());
-        }
-        let result = self.run_on_device(part, input, options, context);
-        if let Err(Stop::Device(DeviceError { kind: DeviceErrorKind::Lost, .. })) = &result {
-            self.is_lost = true;
-        }
-        if let Some(arena) = &mut self.arena {
-            arena.release_all();
-        }
-        result
-    }
-
-    fn run_on_device(
-        &mut self,
-        part: &DevicePart<'_>,
-        input: &Batch,
-        options: &GpuOptions,
-        context: Context<'_>,
-    ) -> Result<StripResult, Stop> {
-        let arena = match &mut self.arena {
-            Some(arena) => arena,
-            none => {
-                let bytes = options.memory_bytes.min(self.device.memory_bytes() / 10 * 9);
-                none.insert(Arena::new(&mut *self.device, bytes)?)
-            }
-        };
-        let mut strip = Strip {
-            device: &mut *self.device,
-            arena,
-            cache: &mut self.cache,
-            part,
-            options,
-            control: context.control,
-            profile: context.profile,
-            figures: vec![StepProfile::default(); part.step_count],
-            out: Batch::new(input.columns.len()),
-            exits: Vec::new(),
-            counted: context.counted,
-            combines: part.combination.is_some(),
-            launches: &mut self.launches,
-            passes: &mut self.passes,
-        };
-        let table = strip.upload(input)?;
-        strip.run_from(Rest { steps: &part.steps, end: End::Result }, &table)?;
-        Ok(StripResult { figures: strip.figures, out: strip.out, exits: strip.exits })
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        if let Some(arena) = &self.arena {
-            self.device.free(arena.base());
-        }
-    }
-}
 
 /// The query of a strip.
 pub(crate) struct Context<'c> {
@@ -148,19 +61,19 @@ pub(crate) struct StripResult {
 pub(crate) struct Strip<'e, 'a> {
     pub(crate) device: &'e mut dyn Device,
     pub(crate) arena: &'e mut Arena,
-    cache: &'e mut WindowCache,
+    pub(crate) cache: &'e mut WindowCache,
     pub(crate) part: &'e DevicePart<'a>,
     pub(crate) options: &'e GpuOptions,
     pub(crate) control: &'e Control<'e>,
-    profile: bool,
+    pub(crate) profile: bool,
     pub(crate) figures: Vec<StepProfile>,
     pub(crate) out: Batch,
     pub(crate) exits: Vec<(usize, Batch)>,
     pub(crate) counted: &'e mut u64,
     /// Whether equal rows are combined before they leave the device.
     pub(crate) combines: bool,
-    launches: &'e mut u64,
-    passes: &'e mut u64,
+    pub(crate) launches: &'e mut u64,
+    pub(crate) passes: &'e mut u64,
 }
 
 /// A step, the tests that run in the same launch, and their windows.
@@ -212,7 +125,7 @@ impl Output {
 
 impl<'a> Strip<'_, 'a> {
     /// Copies the columns of `input` that the steps read.
-    fn upload(&mut self, input: &Batch) -> Result<DeviceTable, Stop> {
+    pub(crate) fn upload(&mut self, input: &Batch) -> Result<DeviceTable, Stop> {
         let rows = input.rows as u64;
         let mut table = DeviceTable::new(rows, input.columns.len());
         let first = &self.part.steps[0];

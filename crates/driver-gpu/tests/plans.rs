@@ -413,7 +413,7 @@ fn compare(seeds: std::ops::Range<u64>, faults: fn(&mut Rng) -> Faults) -> Devic
         let random = &mut Rng::with_seed(seed ^ 0x5EED);
         let options = options(random);
         let device = FaultInjector::new(Simulated::new(2 << 20, seed), faults(random));
-        let driver = GpuDriver::new(LocalDriver::default(), Box::new(device), options);
+        let driver = GpuDriver::new(Arc::new(LocalDriver::default()), Box::new(device), options);
         // Some products are above the number of rows that a test wants to compare.
         let Ok((expected, expected_profile)) = on_cpu(&case) else { continue };
         if expected.len() > 20_000 {
@@ -480,7 +480,7 @@ fn limits_of_a_query_apply_on_the_device() {
         }
         let driver = || {
             let device = Box::new(Simulated::new(2 << 20, seed));
-            GpuDriver::new(LocalDriver::default(), device, GpuOptions::TINY)
+            GpuDriver::new(Arc::new(LocalDriver::default()), device, GpuOptions::TINY)
         };
         let flag = Arc::new(AtomicBool::new(true));
         let limits = Limits { cancelled: Some(flag), ..Limits::default() };
@@ -509,7 +509,7 @@ fn placement_decides_who_runs_a_plan() {
         (Placement::Auto, 1.0, false),
         (Placement::Auto, 1e12, true),
     ] {
-        let driver = GpuDriver::new(LocalDriver::default(), device(), options);
+        let driver = GpuDriver::new(Arc::new(LocalDriver::default()), device(), options);
         let plan = Plan { cost, ..case.plan.clone() };
         let parallelism = Parallelism { placement, ..Parallelism::default() };
         let control = Control::default();
@@ -573,7 +573,8 @@ fn filters_decide_as_on_the_cpu() {
     relations.extend([Expression::In(value(a), constants), Expression::Variable(a), Expression::Bound(a)]);
     let pairs: Vec<Vec<Id>> = ids.iter().flat_map(|a| ids.iter().map(|b| vec![*a, *b])).collect();
     let options = GpuOptions { force: true, ..GpuOptions::default() };
-    let driver = GpuDriver::new(LocalDriver::default(), Box::new(Simulated::new(8 << 20, 1)), options);
+    let driver =
+        GpuDriver::new(Arc::new(LocalDriver::default()), Box::new(Simulated::new(8 << 20, 1)), options);
     let conditions: Vec<Expression> =
         relations.into_iter().flat_map(|one| [Expression::Not(Box::new(one.clone())), one]).collect();
     let mut case = Case { graph, plan: plan(Vec::new(), Vec::new()) };
@@ -620,7 +621,7 @@ fn optional_parts_of_many_tables_are_aligned() {
         let case = Case { graph: data.graph, plan: plan(steps, vec![x, y, z]) };
         let options = GpuOptions { memory_bytes: 12 << 10, result_rows_max: 1 << 20, ..GpuOptions::TINY };
         let device = Box::new(Simulated::new(1 << 20, seed));
-        let driver = GpuDriver::new(LocalDriver::default(), device, options);
+        let driver = GpuDriver::new(Arc::new(LocalDriver::default()), device, options);
         let expected = on_cpu(&case).expect("an answer").0;
         let found = on_device(&case, &driver, &Control::default()).expect("an answer").0;
         differences += usize::from(found != expected);
