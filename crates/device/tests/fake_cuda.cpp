@@ -4,12 +4,14 @@
 #include "../kernels/simulated.cpp"
 #include <cstdlib>
 #include <map>
+#include <mutex>
 
 namespace {
+std::mutex lock;  // of allocations
 std::map<u64, size_t> allocations;
 size_t used = 0;
-const size_t TOTAL = 8 << 20;
-bool current = false;
+const size_t TOTAL = 64 << 20;
+thread_local bool current = false;
 int broken = 0;  // every call fails with this error
 char functions[5], module, context;  // functions: by their numbers
 const char* const NAMES[] = {"vervet_locate", "vervet_produce", "vervet_number", "vervet_mark", "vervet_combine"};
@@ -70,6 +72,7 @@ int cuMemGetInfo_v2(size_t* free, size_t* total) {
 }
 int cuMemAlloc_v2(u64* address, size_t bytes) {
   if (!current) return 201;
+  std::lock_guard<std::mutex> guard(lock);
   if (bytes > TOTAL - used) return 2;
   *address = (u64)malloc(bytes);
   allocations[*address] = bytes;
@@ -77,6 +80,7 @@ int cuMemAlloc_v2(u64* address, size_t bytes) {
   return result(0);
 }
 int cuMemFree_v2(u64 address) {
+  std::lock_guard<std::mutex> guard(lock);
   if (!allocations.count(address)) return 1;
   used -= allocations[address];
   allocations.erase(address);

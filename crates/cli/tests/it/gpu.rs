@@ -46,13 +46,13 @@ fn a_gpu_is_named_and_used_and_its_loss_changes_no_answer() {
     let info = machine.run(&["info", "--gpu"], None);
     assert!(info.out.contains("Heavy queries may run on driver in software."), "{info:?}");
     assert!(
-        info.out.contains("CUDA 12.9") && info.out.contains("compute capability 9.0, 0.0 GB"),
+        info.out.contains("CUDA 12.9") && info.out.contains("compute capability 9.0, 0.1 GB"),
         "{info:?}"
     );
     let json = machine.run(&["info", "--gpu", "--json"], None);
     let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!((&json["used"], &json["driver"]), (&"driver in software".into(), &"12.9".into()), "{json}");
-    assert_eq!(json["gpus"][0]["memory_bytes"], 8 << 20);
+    assert_eq!(json["gpus"][0]["memory_bytes"], 64 << 20);
 
     let expected = machine.place.ok(&["query", "db", QUERY, "--device", "cpu"]);
     assert_eq!(expected.lines().count(), 201);
