@@ -30,6 +30,7 @@ pub mod digest;
 pub mod engine;
 pub mod estimates;
 pub mod features;
+pub mod gpu;
 pub mod light;
 pub mod loops;
 pub mod lubm;

@@ -14,6 +14,7 @@ use vervet_bench::data::PlainFile;
 use vervet_bench::engine::Engine;
 use vervet_bench::estimates::EstimateOptions;
 use vervet_bench::features::{FeatureOptions, FeatureReport};
+use vervet_bench::gpu::{self, GpuArguments};
 use vervet_bench::lubm::{self, LubmOptions, Processes};
 use vervet_bench::measure::Budget;
 use vervet_bench::outside::gmark::CountedPath;
@@ -299,6 +300,8 @@ enum Command {
     },
     /// The queries of LUBM over several servers: time, requests, bytes, rows moved
     ClusterSheet(SheetOptions),
+    /// Heavy queries on a GPU beside the CPU, and beside the figures of Wukong+G
+    Gpu(GpuArguments),
     /// Estimated and actual rows of every step of the plans of all benchmark queries
     Estimates {
         /// The folder of test data, with data/ and conformance/
@@ -699,6 +702,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
             println!("{}", processes::perform(task)?);
             Ok(true)
         }
+        Command::Gpu(arguments) => gpu::command(arguments),
         Command::Patterns { data, only, edges, contest } => {
             let graphs = graphs(data.as_deref(), only, *edges)?;
             let mut print = |report: &Report| println!("{report}");

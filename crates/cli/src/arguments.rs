@@ -12,8 +12,10 @@ pub(crate) use cluster::{
 pub(crate) use mcp::McpArguments;
 pub(crate) use reading::ReadingArguments;
 
+use crate::gpu::DeviceChoice;
 use crate::parameter::{Parameter, parameter};
 use crate::server_address::server_address;
+use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxrdf::NamedNode;
 use reading::iri;
@@ -113,9 +115,10 @@ const VERSION: &str = env!("VERVET_VERSION");
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let has = |part: bool| if part { "yes" } else { "no" };
     format!(
-        "{VERSION}\nweb console: {}\nParquet: {}\ntarget: {}",
+        "{VERSION}\nweb console: {}\nParquet: {}\nkernels for GPUs: {}\ntarget: {}",
         has(vervet_server::has_console()),
         has(cfg!(feature = "parquet")),
+        has(crate::gpu::has_kernels()),
         env!("VERVET_TARGET")
     )
 });
@@ -316,6 +319,15 @@ pub(crate) struct QueryArguments {
     /// Maximum threads of a heavy query (default: all cores)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=THREADS_MAX as i64))]
     pub threads: Option<u16>,
+    /// Where parts of heavy queries run: auto, cpu or gpu (docs/gpu.md)
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        default_value = "auto",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    pub device: DeviceChoice,
     /// Value of a variable: <iri>, vertex:3, "text", "text"@en, "1"^^<iri>, 5, 1.5, true
     #[arg(long = "param", value_name = "NAME=TERM", value_parser = parameter)]
     pub parameters: Vec<Parameter>,
@@ -441,8 +453,16 @@ pub(crate) struct ShellArguments {
 #[derive(Args, Debug)]
 pub(crate) struct InfoArguments {
     /// Directory of the database
-    #[arg(value_name = "DB")]
+    #[arg(
+        value_name = "DB",
+        required = false,
+        required_unless_present = "gpu",
+        default_value_if("gpu", ArgPredicate::Equals("true".into()), ".")
+    )]
     pub database: PathBuf,
+    /// Say which GPU queries use, or why none, instead of describing a database
+    #[arg(long, conflicts_with_all = ["all", "database"])]
+    pub gpu: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -506,6 +526,15 @@ pub(crate) struct ServeArguments {
     /// Maximum threads of a heavy query (default: all cores)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=THREADS_MAX as i64))]
     pub threads: Option<u16>,
+    /// Where parts of heavy queries run: auto, cpu or gpu (docs/gpu.md)
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        default_value = "auto",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    pub device: DeviceChoice,
     /// Durability of commits: sync (default), interval[:SECONDS] (default 0.1) or none
     #[arg(long, value_name = "LEVEL", value_parser = durability, default_value = "sync", hide_default_value = true)]
     pub durability: Durability,

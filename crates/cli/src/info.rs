@@ -1,6 +1,7 @@
 //! `vervet info`: the contents of a database and the size of each part.
 
 use crate::arguments::InfoArguments;
+use crate::gpu;
 use crate::output::{self, Outcome, Output};
 use crate::table::Table;
 use std::collections::BTreeMap;
@@ -12,6 +13,9 @@ use vervet_snapshot::Snapshot;
 const LISTED_MAX: usize = 30;
 
 pub(crate) fn run(arguments: &InfoArguments) -> Outcome {
+    if arguments.gpu {
+        return gpu::report(arguments.json);
+    }
     let database = Database::open(&arguments.database)?;
     let facts = Facts::collect(&database)?;
     let mut out = Output::standard();

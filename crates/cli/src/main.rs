@@ -21,6 +21,7 @@ mod constraint;
 mod demo;
 mod export;
 mod generate;
+mod gpu;
 mod gremlin;
 mod gremlin_format;
 mod health;
@@ -75,7 +76,8 @@ fn main() -> ExitCode {
     if let Err(failure) = logging::begin(&arguments.log, level) {
         return output::finish(Err(failure));
     }
-    if let Err(failure) = cluster_directory::refuse(&arguments.command) {
+    let needs_no_database = matches!(&arguments.command, Command::Info(info) if info.gpu);
+    if !needs_no_database && let Err(failure) = cluster_directory::refuse(&arguments.command) {
         return output::finish(Err(failure));
     }
     let outcome = match arguments.command {

@@ -1,6 +1,7 @@
 //! `vervet query`: one query on a database or on files in memory.
 
 use crate::arguments::{Language, QueryArguments, QueryFormat};
+use crate::gpu;
 use crate::gremlin;
 use crate::gremlin_format::GremlinFormat;
 use crate::line_editor::ends_with_semicolon;
@@ -25,7 +26,7 @@ pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
     let request = Request::new(arguments);
     let text = request.text()?;
     let running = interrupt::start();
-    let database = open(&request)?;
+    let database = gpu::attach(open(&request)?, arguments.device);
     let mut out = Output::standard();
     if arguments.language == Language::Gremlin {
         run_gremlin(arguments, &database, &text, &running.token, &mut out)?;
@@ -211,6 +212,7 @@ fn options(arguments: &QueryArguments, text: &str, cancel: &CancelToken) -> Quer
         options.memory_limit_bytes = Some(memory).filter(|&bytes| bytes != 0);
     }
     options.threads = arguments.threads.map(usize::from);
+    options.placement = gpu::placement(arguments.device);
     options.services = crate::service::services(&arguments.services);
     options.base_iri = arguments.base.as_ref().map(|base| base.as_str().to_owned());
     for parameter in &arguments.parameters {

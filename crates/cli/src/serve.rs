@@ -2,6 +2,7 @@
 //! `vervet-server`.
 
 use crate::arguments::{LogFormat, ServeArguments};
+use crate::gpu;
 use crate::output::{self, Failure, Outcome};
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +28,9 @@ pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
             options.cluster = Some(cluster);
             database
         }
-        (None, Some(directory)) => open_database(directory, arguments, open(!options.read_only))?,
+        (None, Some(directory)) => {
+            gpu::attach_now(open_database(directory, arguments, open(!options.read_only))?, arguments.device)
+        }
         (None, None) => {
             let hint = "name the directory of a database, or --cluster DIR".to_owned();
             return Err(Failure::Usage("there is nothing to serve".to_owned(), hint));

@@ -53,7 +53,7 @@ fn simulated(seed: u64) -> (Box<dyn Device>, GpuOptions) {
 
 fn with_faults(device: Box<dyn Device>, options: GpuOptions, faults: u64) -> GpuDriver {
     let faults = Faults { allocation: faults, copy: faults, launch: faults, lost_from: 0 };
-    GpuDriver::new(LocalDriver::default(), Box::new(FaultInjector::new(device, faults)), options)
+    GpuDriver::new(Arc::new(LocalDriver::default()), Box::new(FaultInjector::new(device, faults)), options)
 }
 
 /// A driver with a simulated device.
@@ -103,7 +103,8 @@ impl fmt::Display for DeviceUse {
         write!(
             f,
             "device: {} of {} runs of plans had a part on the device; {} strips ran there ({} steps, {} launches, \
-             {} bytes of windows, {} result rows), {} did not fit and {} failed and ran on the CPU",
+             {} bytes of windows, {} result rows, {} rows left at a step that ids do not decide), {} did not fit \
+             and {} failed and ran on the CPU",
             counts.queries_on_device,
             counts.queries,
             counts.strips_on_device,
@@ -111,6 +112,7 @@ impl fmt::Display for DeviceUse {
             counts.launches,
             counts.copied_bytes,
             counts.rows,
+            counts.rows_undecided,
             counts.strips_unfit,
             counts.strips_failed
         )

@@ -19,12 +19,16 @@ typedef int i32;
 #define UNROLL _Pragma("unroll")
 #define thread_number threadIdx.x
 #define block_number blockIdx.x
+#define block_count gridDim.x
 VERVET_DEVICE u32 lane() { return threadIdx.x & 31; }
 VERVET_DEVICE u64 shuffle_up(u64 value, u32 distance) { return __shfl_up_sync(VERVET_ALL_LANES, value, distance); }
 VERVET_DEVICE u32 count_bits(u64 value) { return __popcll(value); }
 VERVET_DEVICE void block_barrier() { __syncthreads(); }
 VERVET_DEVICE u64 multiply_high(u64 a, u64 b) { return __umul64hi(a, b); }
 VERVET_DEVICE u64 atomic_add(u64* at, u64 value) { return atomicAdd(at, value); }
+VERVET_DEVICE u64 atomic_compare_exchange(u64* at, u64 expected, u64 value) {
+  return atomicCAS(at, expected, value);
+}
 VERVET_DEVICE void atomic_min(u64* at, u64 value) { atomicMin(at, value); }
 VERVET_DEVICE void atomic_max(u64* at, u64 value) { atomicMax(at, value); }
 VERVET_DEVICE u64 load_acquire(const u64* at) {

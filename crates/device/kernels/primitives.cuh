@@ -14,6 +14,9 @@
 #define TILE (VERVET_BLOCK * ITEMS)
 #define WARPS (VERVET_BLOCK / 32)
 
+// Maximum number of columns that a launch reads or copies.
+#define COLUMNS_MAX 16
+
 // Counters of one launch, cleared before it. Its words are those of `vervet_device::Status`.
 struct Status {
   u64 rows;        // output rows
@@ -23,6 +26,7 @@ struct Status {
   u64 least;       // bounds of the new values
   u64 greatest;
   u64 passed[4];   // candidates that passed each test and those before it
+  u64 undecided;   // nonzero: a test did not decide some candidate that passed those before it
 };
 
 // The sum of `value` over the threads before this one; `total`: over all threads of the block.

@@ -7,14 +7,76 @@
 #include "window.cuh"
 
 #define TESTS_MAX 4
-#define COLUMNS_MAX 16
 
-// The entry `key -> neighbour` exists.
+// What a test finds for a candidate: `vervet_expression::IdOutcome`.
+enum Outcome { REJECTED = 0, ACCEPTED = 1, UNDECIDED = 2 };
+
+enum TestKind {
+  TEST_ENTRY = 0,      // the entry `key -> neighbour` exists
+  TEST_INTERVALS = 1,  // the outcome of the interval of `key`
+  TEST_SAME = 2,       // relations of `key` and `neighbour`; `wanted`: whether the relation must hold
+  TEST_EQUAL = 3,
+  TEST_LESS = 4,
+};
+
 struct Test {
+  u64 kind;
+  u64 wanted;
   Operand key;
   Operand neighbour;
-  Windows windows;
+  Windows windows;  // intervals: their first values as `last_keys`, ascending from 0; outcomes as `addresses`
 };
+
+// Sets of tags of ids: `vervet_model::Tag`.
+#define TAGS_RESOURCE 0x0006u   // vertices and edges
+#define TAGS_INLINE 0x7ff0u     // values inside the id
+#define TAGS_INTEGER 0x1820u    // integers, whose payloads compare with each other
+#define TAGS_CANONICAL 0x0710u  // different ids of one of these tags are different values, in their order
+#define TAG_OF_LITERALS 0x0008u
+#define TAG_OF_DOUBLES 0x0080u
+#define PAYLOAD_MASK ((1ull << 60) - 1)
+
+// The same as `equal_ids` and `compare_ids` in `vervet_expression`.
+VERVET_DEVICE u32 relation_outcome(const Test& test, u64 a, u64 b) {
+  if (a == 0 || b == 0) return REJECTED;
+  u32 a_tag = 1u << (a >> 60), b_tag = 1u << (b >> 60);
+  bool integers = (a_tag & TAGS_INTEGER) && (b_tag & TAGS_INTEGER);
+  u64 a_payload = a & PAYLOAD_MASK, b_payload = b & PAYLOAD_MASK;
+  bool holds = a == b;
+  if (test.kind == TEST_EQUAL) {
+    if (integers) {
+      holds = a_payload == b_payload;
+    } else if (holds) {
+      if (!(a_tag & (TAGS_RESOURCE | (TAGS_INLINE & ~TAG_OF_DOUBLES)))) return UNDECIDED;
+    } else {
+      u32 others = TAGS_RESOURCE | TAG_OF_LITERALS | TAGS_INLINE;
+      bool different = ((a_tag & TAGS_RESOURCE) && (b_tag & others)) ||
+                       ((b_tag & TAGS_RESOURCE) && (a_tag & others)) ||
+                       (a_tag == b_tag && (a_tag & TAGS_CANONICAL));
+      if (!different) return UNDECIDED;
+    }
+  } else if (test.kind == TEST_LESS) {
+    if (!integers && !(a_tag == b_tag && (a_tag & TAGS_CANONICAL))) return UNDECIDED;
+    holds = a_payload < b_payload;
+  }
+  return holds == (test.wanted != 0) ? ACCEPTED : REJECTED;
+}
+
+VERVET_DEVICE u32 outcome_of(const Test& test, u64 row, u64 candidate) {
+  u64 key = value_of(test.key, row, candidate);
+  if (test.kind == TEST_INTERVALS) {
+    u64 low = 1, high = test.windows.count;
+    while (low < high) {
+      u64 middle = (low + high) / 2;
+      if (test.windows.last_keys[middle] <= key) low = middle + 1;
+      else high = middle;
+    }
+    return (u32)test.windows.addresses[low - 1];
+  }
+  u64 neighbour = value_of(test.neighbour, row, candidate);
+  if (test.kind == TEST_ENTRY) return is_member(test.windows, key, neighbour) ? ACCEPTED : REJECTED;
+  return relation_outcome(test, key, neighbour);
+}
 
 // Its words are those of `vervet_device::Produce`.
 struct ProduceParameters {
@@ -27,6 +89,7 @@ struct ProduceParameters {
   Leg leg[LEGS_MAX];
   u64 tests;
   Test test[TESTS_MAX];
+  u64 undecided;        // nonzero: keeps the candidates that no test rejects and some test does not decide
   const u64* times;     // multiplicities of the rows; null: 1
   const u64* factors;   // multiplied with them; a row with factor 0 is dropped
   u64* times_to;
@@ -86,7 +149,7 @@ VERVET_KERNEL(vervet_produce, ProduceParameters) {
     // Thread `t` has the candidates t, t + VERVET_BLOCK, ...: neighbouring threads read neighbouring entries.
     u64 row[ITEMS], value[ITEMS], least = ~0ull, greatest = 0;
     // `passes`: the candidates of this thread that passed each test, 8 bits for each.
-    u32 kept = 0, passes = 0;
+    u32 kept = 0, passes = 0, any_undecided = 0;
     UNROLL
     for (int i = 0; i < ITEMS; i++) {
       u64 candidate = base + thread_number + (u64)i * VERVET_BLOCK;
@@ -94,7 +157,7 @@ VERVET_KERNEL(vervet_produce, ProduceParameters) {
       value[i] = 0;
       if (candidate < stop) {
         u64 r = candidate, v = 0;
-        u32 own_leg = 0;
+        u32 own_leg = 0, seen = 0;
         bool pass = true;
         if (p.ends) {
           if (fits) {
@@ -118,10 +181,13 @@ VERVET_KERNEL(vervet_produce, ProduceParameters) {
           if (leg != own_leg) pass = is_member(p.leg[leg].windows, value_of(p.leg[leg].key, r, v), v);
         }
         for (u32 t = 0; t < p.tests && pass; t++) {
-          const Test& test = p.test[t];
-          pass = is_member(test.windows, value_of(test.key, r, v), value_of(test.neighbour, r, v));
+          u32 outcome = outcome_of(p.test[t], r, v);
+          seen |= outcome;
+          pass = p.undecided ? outcome != REJECTED : outcome == ACCEPTED;
           passes += (u32)pass << (8 * t);
         }
+        if (p.undecided && !(seen & UNDECIDED)) pass = false;
+        any_undecided |= seen & UNDECIDED;
         row[i] = r;
         value[i] = v;
         if (pass) {
@@ -139,6 +205,7 @@ VERVET_KERNEL(vervet_produce, ProduceParameters) {
       u32 count = passes >> (8 * t) & 0xff;
       if (count) atomic_add(&passed[t], count);
     }
+    if (any_undecided) atomic_max(&p.status->undecided, 1);
     u64 total;
     u32 own = block_scan(count_bits(kept), &total, shared);
     u64 at = look_back(p.states, tile, total, &before) + own;

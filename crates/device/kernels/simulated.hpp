@@ -19,7 +19,9 @@ typedef unsigned long long u64;
 typedef int32_t i32;
 
 // Two warps: the least block in which warps have to cooperate.
+#ifndef VERVET_BLOCK
 #define VERVET_BLOCK 64
+#endif
 #define VERVET_KERNEL(name, Parameters) static void name(const Parameters& p)
 #define VERVET_DEVICE static inline
 #define VERVET_SHARED static thread_local
@@ -48,6 +50,7 @@ struct Block {
   u64 exchanged[VERVET_BLOCK];
   u32 current = 0;
   u32 number = 0;
+  u32 count = 1;
   u64 random = 1;
   Body body = nullptr;
   const void* parameters = nullptr;
@@ -188,6 +191,7 @@ inline u64 exchange(u64 value, u32 source) {
 
 #define thread_number (simulated::block.current)
 #define block_number (simulated::block.number)
+#define block_count (simulated::block.count)
 VERVET_DEVICE u32 lane() { return thread_number & 31; }
 VERVET_DEVICE u64 shuffle_up(u64 value, u32 distance) {
   u32 own = lane();
@@ -197,6 +201,11 @@ VERVET_DEVICE u32 count_bits(u64 value) { return __builtin_popcountll(value); }
 VERVET_DEVICE void block_barrier() { simulated::to_scheduler(simulated::State::AtBarrier); }
 VERVET_DEVICE u64 multiply_high(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
 VERVET_DEVICE u64 atomic_add(u64* at, u64 value) { return __atomic_fetch_add(at, value, __ATOMIC_RELAXED); }
+VERVET_DEVICE u64 atomic_compare_exchange(u64* at, u64 expected, u64 value) {
+  u64 before = *at;
+  if (before == expected) *at = value;
+  return before;
+}
 VERVET_DEVICE void atomic_min(u64* at, u64 value) { if (value < *at) *at = value; }
 VERVET_DEVICE void atomic_max(u64* at, u64 value) { if (value > *at) *at = value; }
 VERVET_DEVICE u64 load_acquire(const u64* at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }

@@ -1,7 +1,7 @@
 //! GPUs by the CUDA driver, which is loaded at run time.
 //!
 //! # Shape
-//! [`Cuda::open`] loads `libcuda.so.1`, which comes with the driver of the GPU, and resolves the 17 functions
+//! [`Cuda::open`] loads `libcuda.so.1`, which comes with the driver of the GPU, and resolves the 20 functions
 //! that it calls; each has existed under its name since CUDA 7.0. Kernels are a cubin for the architecture
 //! of the GPU, or PTX, made by `cargo xtask gpu build`. All work is on the default stream of the primary
 //! context, so calls take effect in their order.
@@ -14,6 +14,7 @@
 
 use crate::address::Address;
 use crate::device::{Device, DeviceError, DeviceErrorKind};
+use crate::image::KernelImage;
 use crate::parameters::Kernel;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
@@ -24,6 +25,8 @@ use std::ptr::null_mut;
 const BLOCK_THREADS: c_uint = 256;
 /// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`.
 const MULTIPROCESSOR_COUNT: c_int = 16;
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
+const COMPUTE_CAPABILITY: [c_int; 2] = [75, 76];
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 const OUT_OF_MEMORY: c_int = 2;
 /// Errors after which a context cannot be used any more: devices that are gone, and failed kernels.
@@ -60,6 +63,9 @@ macro_rules! functions {
 
 functions! {
     init: c"cuInit"(c_uint);
+    driver_get_version: c"cuDriverGetVersion"(*mut c_int);
+    device_get_count: c"cuDeviceGetCount"(*mut c_int);
+    device_total_memory: c"cuDeviceTotalMem_v2"(*mut usize, c_int);
     device_get: c"cuDeviceGet"(*mut c_int, c_int);
     device_get_name: c"cuDeviceGetName"(*mut c_char, c_int, c_int);
     device_get_attribute: c"cuDeviceGetAttribute"(*mut c_int, c_int, c_int);
@@ -83,6 +89,85 @@ functions! {
         );
 }
 
+/// The library of the driver.
+const LIBRARY: &str = "libcuda.so.1";
+
+/// The driver and the GPUs of this machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GpuFacts {
+    /// The CUDA version of the driver: 12090 for 12.9.
+    pub driver_version: u32,
+    /// The GPUs, by number.
+    pub gpus: Vec<GpuModel>,
+}
+
+/// One GPU.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GpuModel {
+    /// Its name.
+    pub name: String,
+    /// Major and minor compute capability.
+    pub capability: (u32, u32),
+    /// Its memory in bytes.
+    pub memory_bytes: u64,
+}
+
+impl GpuFacts {
+    /// Asks the driver. Creates no context.
+    ///
+    /// # Errors
+    /// There is no driver, or one without a function that is needed, or no GPU.
+    pub fn new() -> Result<Self, DeviceError> {
+        let functions = load(Path::new(LIBRARY))?;
+        let (mut version, mut count) = (0, 0);
+        // SAFETY: each function has the signature of the driver's documentation; pointers are to variables
+        // of the stated types, which live until the call returns.
+        unsafe {
+            check("cuDriverGetVersion", (functions.driver_get_version)(&raw mut version))?;
+            check("cuInit", (functions.init)(0))?;
+            check("cuDeviceGetCount", (functions.device_get_count)(&raw mut count))?;
+        }
+        let mut gpus = Vec::new();
+        for ordinal in 0..count {
+            let (mut device, mut memory) = (0, 0);
+            // SAFETY: as above.
+            unsafe {
+                check("cuDeviceGet", (functions.device_get)(&raw mut device, ordinal))?;
+                let total = (functions.device_total_memory)(&raw mut memory, device);
+                check("cuDeviceTotalMem", total)?;
+            }
+            gpus.push(GpuModel {
+                name: name(&functions, device)?,
+                capability: capability(&functions, device)?,
+                memory_bytes: memory as u64,
+            });
+        }
+        Ok(Self { driver_version: u32::try_from(version).unwrap_or(0), gpus })
+    }
+}
+
+/// The name of a device.
+fn name(functions: &Functions, device: c_int) -> Result<String, DeviceError> {
+    let mut name = [0; 256];
+    // SAFETY: the function has the signature of the driver's documentation; `name` has 256 bytes.
+    check("cuDeviceGetName", unsafe { (functions.device_get_name)(name.as_mut_ptr(), 256, device) })?;
+    let name: Vec<u8> = name.iter().map(|c| c.cast_unsigned()).take_while(|c| *c != 0).collect();
+    Ok(String::from_utf8_lossy(&name).into_owned())
+}
+
+/// The compute capability of a device.
+fn capability(functions: &Functions, device: c_int) -> Result<(u32, u32), DeviceError> {
+    let mut found = [0; 2];
+    for (value, attribute) in found.iter_mut().zip(COMPUTE_CAPABILITY) {
+        // SAFETY: the function has the signature of the driver's documentation; `value` lives until it
+        // returns.
+        let result = unsafe { (functions.device_get_attribute)(value, attribute, device) };
+        check("cuDeviceGetAttribute", result)?;
+    }
+    let [major, minor] = found.map(|value| u32::try_from(value).unwrap_or(0));
+    Ok((major, minor))
+}
+
 /// A GPU. See the header of this file.
 #[derive(Debug)]
 pub struct Cuda {
@@ -91,7 +176,7 @@ pub struct Cuda {
     name: String,
     context: Handle,
     /// By [`Kernel`].
-    kernels: [Handle; 2],
+    kernels: [Handle; Kernel::ALL.len()],
     blocks_max: u32,
     /// Allocations by address, with their lengths in words.
     allocations: BTreeMap<u64, u64>,
@@ -107,7 +192,28 @@ impl Cuda {
     /// # Errors
     /// There is no driver, or one without a function that is needed; no such GPU; kernels that it cannot run.
     pub fn open(ordinal: u32, kernels: &[u8]) -> Result<Self, DeviceError> {
-        Self::open_library(Path::new("libcuda.so.1"), ordinal, kernels)
+        Self::open_library(Path::new(LIBRARY), ordinal, kernels)
+    }
+
+    /// Opens the GPU with this number, with the best of these images for it.
+    ///
+    /// # Errors
+    /// As [`Cuda::open`]; the GPU runs none of the images.
+    pub fn open_with(ordinal: u32, images: &[KernelImage]) -> Result<Self, DeviceError> {
+        let facts = GpuFacts::new()?;
+        let number = usize::try_from(ordinal).unwrap_or(usize::MAX);
+        let gpu = facts.gpus.get(number).ok_or_else(|| failed(format!("there is no GPU {ordinal}")))?;
+        let (major, minor) = gpu.capability;
+        let image = KernelImage::choose(images, gpu.capability).ok_or_else(|| {
+            failed(match images {
+                [] => "this program was built without kernels for GPUs".to_owned(),
+                _ => format!(
+                    "{} has compute capability {major}.{minor}, for which there are no kernels",
+                    gpu.name
+                ),
+            })
+        })?;
+        Self::open(ordinal, image.bytes)
     }
 
     /// As [`Cuda::open`], with the library of a driver.
@@ -130,7 +236,7 @@ impl Cuda {
             ordinal: device,
             name: String::new(),
             context,
-            kernels: [null_mut(); 2],
+            kernels: [null_mut(); Kernel::ALL.len()],
             blocks_max: 1,
             allocations: BTreeMap::new(),
         };
@@ -146,12 +252,10 @@ impl Cuda {
         image.push(0);
         let functions = &self.functions;
         let mut module = null_mut();
-        let mut name = [0; 256];
         let mut multiprocessors = 0;
-        // SAFETY: as in `open_library`. `image` is a cubin or ends with a zero byte; `name` has 256 bytes.
+        // SAFETY: as in `open_library`. `image` is a cubin or ends with a zero byte.
         unsafe {
             check("cuModuleLoadData", (functions.module_load)(&raw mut module, image.as_ptr().cast()))?;
-            check("cuDeviceGetName", (functions.device_get_name)(name.as_mut_ptr(), 256, self.ordinal))?;
             let attribute = (functions.device_get_attribute)(
                 &raw mut multiprocessors,
                 MULTIPROCESSOR_COUNT,
@@ -160,7 +264,7 @@ impl Cuda {
             check("cuDeviceGetAttribute", attribute)?;
         }
         let mut blocks = c_int::MAX;
-        for (kernel, name) in self.kernels.iter_mut().zip([c"vervet_locate", c"vervet_produce"]) {
+        for (kernel, name) in self.kernels.iter_mut().zip(Kernel::ALL.map(Kernel::symbol)) {
             let mut of_one = 0;
             // SAFETY: as above; `module` was loaded, and `name` ends with a zero byte.
             unsafe {
@@ -173,8 +277,7 @@ impl Cuda {
             blocks = blocks.min(of_one.saturating_mul(multiprocessors));
         }
         self.blocks_max = u32::try_from(blocks).unwrap_or(1).max(1);
-        let name: Vec<u8> = name.iter().map(|c| c.cast_unsigned()).take_while(|c| *c != 0).collect();
-        self.name = String::from_utf8_lossy(&name).into_owned();
+        self.name = name(&self.functions, self.ordinal)?;
         Ok(())
     }
 

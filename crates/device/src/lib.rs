@@ -3,10 +3,11 @@
 //! # Shape
 //! A [`Device`] has memory of its own, copies words to and from it, and launches a [`Kernel`] on some blocks
 //! of threads. The kernels are CUDA C++ in the folder `kernels`, written in a small dialect
-//! (`dialect.cuh`). [`Locate`] and [`Produce`] are their parameters; [`Window`] encodes the data that they
-//! read. `Simulated`, behind the feature `simulated`, runs the same sources as C++ on the CPU:
-//! every thread of a block is a fibre, and barriers, shuffles and atomics have their exact meaning. `Cuda`,
-//! behind the feature `cuda`, runs them on a GPU, by a driver that is loaded at run time.
+//! (`dialect.cuh`). [`Locate`], [`Produce`], [`Number`], [`Mark`] and [`Combine`] are their parameters;
+//! [`Window`] encodes the data that they read. `Simulated`, behind the feature `simulated`, runs the same
+//! sources as C++ on the CPU: every thread of a block is a fibre, and barriers, shuffles and atomics have
+//! their exact meaning. `Cuda`, behind the feature `cuda`, runs them on a GPU, by a driver that is loaded at
+//! run time.
 //! [`FaultInjector`] makes any device fail.
 //! # Invariants
 //! 1. Every failure of a device is a [`DeviceError`]; no call panics.
@@ -21,6 +22,8 @@ mod address;
 mod cuda;
 mod device;
 mod faults;
+#[cfg(feature = "cuda")]
+mod image;
 mod parameters;
 #[cfg(feature = "simulated")]
 mod simulated;
@@ -28,12 +31,14 @@ mod window;
 
 pub use address::Address;
 #[cfg(all(feature = "cuda", unix))]
-pub use cuda::Cuda;
+pub use cuda::{Cuda, GpuFacts, GpuModel};
 pub use device::{Device, DeviceError, DeviceErrorKind};
 pub use faults::{FaultInjector, Faults};
+#[cfg(feature = "cuda")]
+pub use image::{KernelImage, embedded_kernels};
 pub use parameters::{
-    COLUMNS_MAX, ITEMS, Kernel, LEGS_MAX, Leg, Locate, Operand, Produce, STATUS_WORDS, Status, TESTS_MAX,
-    Test, Windows,
+    COLUMNS_MAX, Combine, ITEMS, Intervals, Kernel, LEGS_MAX, Leg, Locate, Mark, Number, Operand, Produce,
+    Relation, STATUS_WORDS, Status, TESTS_MAX, Test, Windows,
 };
 #[cfg(feature = "simulated")]
 pub use simulated::Simulated;

@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use vervet_device::{
-    Address, Cuda, Device, DeviceErrorKind, Kernel, Leg, Locate, Operand, Produce, STATUS_WORDS, Status,
-    Window, Windows,
+    Address, Combine, Cuda, Device, DeviceErrorKind, Kernel, Leg, Locate, Mark, Number, Operand, Produce,
+    STATUS_WORDS, Status, Window, Windows,
 };
 
 /// Builds the driver; `exclude`: without this function.
@@ -109,4 +109,8 @@ fn whatever_is_missing_is_an_error() {
 fn parameters_have_the_words_of_their_kernels() {
     assert_eq!(Locate::default().words().len(), Kernel::Locate.parameter_words());
     assert_eq!(Produce::default().words().len(), Kernel::Produce.parameter_words());
+    assert_eq!(Number { rows: 0, to: Address::NONE }.words().len(), Kernel::Number.parameter_words());
+    let mark = Mark { rows: 0, positions: Address::NONE, value: 0, marks: Address::NONE };
+    assert_eq!(mark.words().len(), Kernel::Mark.parameter_words());
+    assert_eq!(Combine::default().words().len(), Kernel::Combine.parameter_words());
 }

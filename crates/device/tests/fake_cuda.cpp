@@ -1,20 +1,39 @@
 // A CUDA driver in software, for tests: the functions that cuda.rs calls, on memory of the host.
+// As on a GPU: cuda.rs sizes launches for it.
+#define VERVET_BLOCK 256
 #include "../kernels/simulated.cpp"
 #include <cstdlib>
 #include <map>
+#include <mutex>
 
 namespace {
+std::mutex lock;  // of allocations
 std::map<u64, size_t> allocations;
 size_t used = 0;
-const size_t TOTAL = 1 << 20;
-bool current = false;
+const size_t TOTAL = 64 << 20;
+thread_local bool current = false;
 int broken = 0;  // every call fails with this error
-char locate, produce, module, context;
+char functions[5], module, context;  // functions: by their numbers
+const char* const NAMES[] = {"vervet_locate", "vervet_produce", "vervet_number", "vervet_mark", "vervet_combine"};
+const size_t SIZES[] = {sizeof(LocateParameters), sizeof(ProduceParameters), sizeof(NumberParameters),
+                        sizeof(MarkParameters), sizeof(CombineParameters)};
 int result(int own) { return broken ? broken : own; }
 }  // namespace
 
 extern "C" {
 int cuInit(unsigned flags) { return flags == 0 ? 0 : 1; }
+int cuDriverGetVersion(int* version) {
+  *version = 12090;
+  return 0;
+}
+int cuDeviceGetCount(int* count) {
+  *count = 1;
+  return 0;
+}
+int cuDeviceTotalMem_v2(size_t* total, int device) {
+  *total = TOTAL;
+  return device == 7 ? 0 : 101;
+}
 int cuDeviceGet(int* device, int ordinal) {
   if (ordinal != 0) return 101;  // no such device
   *device = 7;
@@ -26,9 +45,13 @@ int cuDeviceGetName(char* name, int length, int device) {
   return 0;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
-  if (device != 7 || attribute != 16) return 1;
-  *value = 3;
-  return 0;
+  if (device != 7) return 101;
+  switch (attribute) {
+    case 16: *value = 3; return 0;  // multiprocessors
+    case 75: *value = 9; return 0;  // compute capability
+    case 76: *value = 0; return 0;
+  }
+  return 1;
 }
 int cuDevicePrimaryCtxRetain(void** out, int) {
   *out = &context;
@@ -49,6 +72,7 @@ int cuMemGetInfo_v2(size_t* free, size_t* total) {
 }
 int cuMemAlloc_v2(u64* address, size_t bytes) {
   if (!current) return 201;
+  std::lock_guard<std::mutex> guard(lock);
   if (bytes > TOTAL - used) return 2;
   *address = (u64)malloc(bytes);
   allocations[*address] = bytes;
@@ -56,6 +80,7 @@ int cuMemAlloc_v2(u64* address, size_t bytes) {
   return result(0);
 }
 int cuMemFree_v2(u64 address) {
+  std::lock_guard<std::mutex> guard(lock);
   if (!allocations.count(address)) return 1;
   used -= allocations[address];
   allocations.erase(address);
@@ -75,17 +100,23 @@ int cuMemsetD8_v2(u64 at, unsigned char value, size_t bytes) {
   return result(current ? 0 : 201);
 }
 int cuModuleLoadData(void** out, const void* image) {
-  if (strcmp((const char*)image, "kernels") != 0) return 209;  // no kernel image for this device
+  bool is_known = strcmp((const char*)image, "kernels") == 0 || memcmp(image, "\x7f" "ELF", 4) == 0;
+  if (!is_known) return 209;  // no kernel image for this device
   *out = &module;
   return current ? 0 : 201;
 }
 int cuModuleGetFunction(void** out, void* of, const char* name) {
   if (of != &module) return 400;
-  *out = strcmp(name, "vervet_locate") == 0 ? &locate : strcmp(name, "vervet_produce") == 0 ? &produce : nullptr;
-  return *out ? 0 : 500;
+  for (int number = 0; number < 5; number++) {
+    if (strcmp(name, NAMES[number]) == 0) {
+      *out = &functions[number];
+      return 0;
+    }
+  }
+  return 500;
 }
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int threads, size_t) {
-  *blocks = function == &locate ? 4 : 2;
+  *blocks = function == &functions[0] ? 4 : 2;
   return threads == 256 ? 0 : 1;
 }
 int cuLaunchKernel(void* function, unsigned grid, unsigned y, unsigned z, unsigned threads, unsigned ty, unsigned tz,
@@ -93,8 +124,12 @@ int cuLaunchKernel(void* function, unsigned grid, unsigned y, unsigned z, unsign
   if (!current) return 201;
   if (y != 1 || z != 1 || threads != 256 || ty != 1 || tz != 1 || shared || stream || extra) return 1;
   if (broken) return broken;
-  size_t size = function == &locate ? sizeof(LocateParameters) : sizeof(ProduceParameters);
-  int done = vervet_simulated_launch(function == &produce, (const u64*)parameters[0], size / 8, grid, 1);
+  // A kernel that fails, after some launches: nothing works from then on.
+  static int launches = 0;
+  const char* last = getenv("VERVET_FAKE_CUDA_LAUNCHES");
+  if (last && ++launches > atoi(last)) return broken = 719;
+  size_t number = (char*)function - functions;
+  int done = vervet_simulated_launch(number, (const u64*)parameters[0], SIZES[number] / 8, grid, 1);
   return done == 0 ? 0 : 719;
 }
 // For tests: from now on calls fail with this error; 0: no more.

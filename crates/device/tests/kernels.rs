@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 use vervet_device::{
-    Address, Device, Kernel, Leg, Locate, Operand, Produce, STATUS_WORDS, Simulated, Status, Test, Window,
-    Windows,
+    Address, Combine, Device, Intervals, Kernel, Leg, Locate, Mark, Number, Operand, Produce, STATUS_WORDS,
+    Simulated, Status, Test, Window, Windows,
 };
 
 type Lists = BTreeMap<u64, Vec<u64>>;
@@ -204,13 +204,17 @@ fn tests_keep_the_candidates_with_an_entry_in_every_segment() {
         let times: Vec<u64> = (0..rows).map(|_| random.u64(1..9)).collect();
         let constant = neighbours[random.usize(0..neighbours.len())];
         let tests = [
-            Test {
+            Test::Entry {
                 key: Operand::Column(uploaded[1]),
                 neighbour: Operand::Column(uploaded[2]),
                 windows: in_other,
             },
-            Test { key: Operand::Column(uploaded[0]), neighbour: Operand::Candidate, windows },
-            Test { key: Operand::Column(uploaded[0]), neighbour: Operand::Constant(constant), windows },
+            Test::Entry { key: Operand::Column(uploaded[0]), neighbour: Operand::Candidate, windows },
+            Test::Entry {
+                key: Operand::Column(uploaded[0]),
+                neighbour: Operand::Constant(constant),
+                windows,
+            },
         ];
         let tests = &tests[..random.usize(1..=3)];
         let (values, times_to) = (bench.zeros(candidates), bench.zeros(candidates));
@@ -406,4 +410,134 @@ fn accesses_outside_of_allocated_memory_are_errors() {
     assert!(device.upload(at, &[1]).is_err());
     assert!(device.allocate(1_000).is_ok());
     assert!(device.launch(Kernel::Locate, &[0; 3], 1).is_err(), "wrong parameters");
+}
+
+#[test]
+fn intervals_accept_reject_or_leave_undecided() {
+    check(|seed, random| {
+        let starts: Vec<u64> = {
+            let later = (0..random.usize(0..40)).map(|_| random.u64(1..500));
+            let all: std::collections::BTreeSet<u64> = std::iter::once(0).chain(later).collect();
+            all.into_iter().collect()
+        };
+        let outcomes: Vec<u64> = starts.iter().map(|_| random.u64(0..3)).collect();
+        let rows = random.usize(1..1_500);
+        let column: Vec<u64> = (0..rows).map(|_| random.u64(0..520)).collect();
+        let mut bench = bench(1 << 28, seed);
+        let count = starts.len() as u64;
+        let intervals = Intervals { starts: bench.upload(&starts), outcomes: bench.upload(&outcomes), count };
+        let uploaded = bench.upload(&column);
+        let rows = rows as u64;
+        let outcome = |value: u64| outcomes[starts.partition_point(|start| *start <= value) - 1];
+        for undecided in [false, true] {
+            let to = bench.zeros(rows);
+            let (states, status) = (bench.zeros(rows), bench.status());
+            let parameters = Produce {
+                rows,
+                last: rows,
+                tests: vec![Test::Interval { value: Operand::Column(uploaded), intervals }],
+                undecided,
+                columns: vec![(uploaded, to)],
+                capacity: rows,
+                states,
+                status,
+                ..Produce::default()
+            };
+            bench.launch(Kernel::Produce, &parameters.words());
+            let status = bench.read_status(status);
+            let mut found = bench.download(to, status.rows);
+            let wanted = 1 + u64::from(undecided);
+            let mut expected: Vec<u64> =
+                column.iter().copied().filter(|value| outcome(*value) == wanted).collect();
+            found.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(found, expected);
+            assert_eq!(status.undecided, column.iter().any(|value| outcome(*value) == 2));
+        }
+    });
+}
+
+#[test]
+fn marks_are_the_greatest_of_their_position() {
+    check(|seed, random| {
+        let (rows, count) = (random.usize(1..1_500), random.u64(1..100));
+        let positions: Vec<u64> = (0..rows).map(|_| random.u64(0..count)).collect();
+        let mut bench = bench(1 << 28, seed);
+        let (marks, numbers) = (bench.zeros(count), bench.zeros(count));
+        let uploaded = bench.upload(&positions);
+        let rows = rows as u64;
+        let all = Mark { rows, positions: uploaded, value: 1, marks };
+        let first = Mark { rows: rows / 2, value: 2, ..all };
+        bench.launch(Kernel::Mark, &first.words());
+        bench.launch(Kernel::Mark, &all.words());
+        bench.launch(Kernel::Number, &Number { rows: count, to: numbers }.words());
+        let mut expected = vec![0; usize::try_from(count).unwrap()];
+        for (row, position) in positions.iter().enumerate() {
+            let mark = if (row as u64) < rows / 2 { 2 } else { 1 };
+            let at = &mut expected[usize::try_from(*position).unwrap()];
+            *at = mark.max(*at);
+        }
+        assert_eq!(bench.download(marks, count), expected);
+        assert_eq!(bench.download(numbers, count), (0..count).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn equal_rows_are_combined_into_one() {
+    const DOUBLE: u64 = 7 << 60;
+    check(|seed, random| {
+        let rows = random.usize(1..1_500);
+        let distinct = [1, 4, 300][random.usize(0..3)];
+        let columns: Vec<Vec<u64>> = (0..random.usize(0..4))
+            .map(|_| {
+                let value = |value| if value == 1 { DOUBLE | value } else { value };
+                (0..rows).map(|_| value(random.u64(0..distinct))).collect()
+            })
+            .collect();
+        let times: Vec<u64> =
+            (0..rows).map(|_| if random.u16(0..4_000) == 0 { u64::MAX - 3 } else { 2 }).collect();
+        let (alone, once, has_times) = (random.u64(0..4), random.bool(), random.bool());
+        let mut bench = bench(1 << 28, seed);
+        let slot_count = (2 * rows as u64).next_power_of_two();
+        let status = bench.status();
+        let parameters = Combine {
+            rows: rows as u64,
+            columns: columns.iter().map(|column| bench.upload(column)).collect(),
+            alone,
+            once,
+            times: if has_times { bench.upload(&times) } else { Address::NONE },
+            totals: bench.zeros(rows as u64),
+            slots: bench.zeros(slot_count),
+            slot_count,
+            status,
+        };
+        bench.launch(Kernel::Combine, &parameters.words());
+        let key = |row: usize| columns.iter().map(|column| column[row]).collect::<Vec<_>>();
+        let times = |row: usize| if has_times { times[row] } else { 1 };
+        let is_alone = |row: usize| {
+            (0..).zip(&columns).any(|(at, column)| alone >> at & 1 == 1 && column[row] & DOUBLE == DOUBLE)
+        };
+        let mut expected: BTreeMap<(Vec<u64>, usize), u128> = BTreeMap::new();
+        for row in 0..rows {
+            let own = if is_alone(row) { row + 1 } else { 0 };
+            *expected.entry((key(row), own)).or_default() += u128::from(times(row));
+        }
+        let overflows = !once && expected.values().any(|sum| u64::try_from(*sum).is_err());
+        assert_eq!(bench.read_status(status).overflow, overflows);
+        if overflows {
+            return;
+        }
+        let totals = bench.download(parameters.totals, rows as u64);
+        let mut found: Vec<(Vec<u64>, u128)> = (0..rows)
+            .filter(|row| totals[*row] != 0)
+            .map(|row| (key(row), u128::from(totals[row])))
+            .collect();
+        // A row that is alone keeps its own multiplicity also where each distinct row counts once.
+        let total = |own: usize, sum: u128| if once && own == 0 { 1 } else { sum };
+        let mut expected: Vec<(Vec<u64>, u128)> =
+            expected.into_iter().map(|((key, own), sum)| (key, total(own, sum))).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected);
+    });
 }

@@ -232,6 +232,12 @@ impl WindowCache {
         Ok(words)
     }
 
+    /// Forgets all segments: their memory is gone.
+    pub(crate) fn forget(&mut self) {
+        let (copied_words, generation) = (self.copied_words, self.generation + 1);
+        *self = Self { copied_words, generation, ..Self::default() };
+    }
+
     /// Whether this variant has been cut: a sign that its windows may be resident.
     pub(crate) fn knows(&self, variant: &Variant) -> bool {
         self.segments.contains_key(variant)

@@ -2,9 +2,11 @@
 //!
 //! The constants are estimates for a data center GPU and its link; none has been measured.
 
-use crate::lower::LoweredStep;
+use crate::lower::DeviceStep;
 use vervet_kernel::plan::{Plan, PlanStep};
 
+/// Time of opening the device and its memory, in ns.
+const OPEN_NS: f64 = 400e6;
 /// Time of a strip without work, and of each step in it, in ns.
 const STRIP_NS: f64 = 60_000.0;
 const STEP_NS: f64 = 12_000.0;
@@ -20,9 +22,10 @@ const MARGIN: f64 = 1.3;
 pub(crate) fn is_worth_it(
     plan: &Plan,
     steps: &[PlanStep],
-    lowered: &[LoweredStep<'_>],
-    is_known: &dyn Fn(&LoweredStep<'_>) -> bool,
+    lowered: &[DeviceStep<'_>],
+    is_known: &dyn Fn(&DeviceStep<'_>) -> bool,
     threads: usize,
+    is_open: bool,
 ) -> bool {
     let cpu_ns = plan.cost / (0.75 * threads.max(1) as f64).max(1.0);
     let rows: f64 = steps.iter().map(|step| step.rows).sum();
@@ -30,10 +33,11 @@ pub(crate) fn is_worth_it(
     let missing: u64 = lowered
         .iter()
         .filter(|step| !is_known(step))
-        .flat_map(LoweredStep::segments)
+        .flat_map(|step| step.op.segments())
         .map(|used| 8 * used.segment.statistics().entries)
         .sum();
-    let device_ns = STRIP_NS
+    let device_ns = if is_open { 0.0 } else { OPEN_NS }
+        + STRIP_NS
         + STEP_NS * steps.len() as f64
         + ROW_NS * rows
         + LINK_NS * result

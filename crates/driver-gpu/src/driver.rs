@@ -1,15 +1,16 @@
 //! The driver: placement, strips, and the way back to the CPU.
 
 use crate::cost::is_worth_it;
-use crate::lower::{DevicePart, LoweredStep, may_run_on_device};
+use crate::engine::{Engine, OpenDevice};
+use crate::lower::{DevicePart, DeviceStep, may_run_on_device};
 use crate::options::GpuOptions;
 use crate::stop::Stop;
-use crate::strip::{Context, Engine};
+use crate::strip::{Context, StripResult};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use vervet_device::Device;
-use vervet_driver_local::{Driver, LocalDriver, Parallelism, Placement, is_heavy};
+use vervet_driver_local::{Driver, Parallelism, Placement, is_heavy};
 use vervet_expression::Evaluator;
 use vervet_kernel::parallel::{HeadRows, Stages};
 use vervet_kernel::plan::{DeviceProfile, Plan, Profile, StepProfile};
@@ -39,6 +40,8 @@ pub struct DeviceCounts {
     pub strips_unfit: u64,
     /// Rows that came from the device.
     pub rows: u64,
+    /// Rows that left the device for the CPU at a step in the middle, since ids did not decide it.
+    pub rows_undecided: u64,
     /// Launched kernels.
     pub launches: u64,
     /// Steps of a table that ran in passes, since their windows did not fit together.
@@ -50,9 +53,11 @@ pub struct DeviceCounts {
 /// Runs parts of heavy plans on a device. See the header of this crate.
 #[derive(Debug)]
 pub struct GpuDriver {
-    local: LocalDriver,
+    /// Runs everything else.
+    local: Arc<dyn Driver>,
     options: GpuOptions,
-    name: String,
+    /// The name of the device, once it is open.
+    name: OnceLock<String>,
     engine: Mutex<Engine>,
     queries: AtomicU64,
     queries_on_device: AtomicU64,
@@ -61,18 +66,28 @@ pub struct GpuDriver {
     strips_failed: AtomicU64,
     strips_unfit: AtomicU64,
     rows: AtomicU64,
+    rows_undecided: AtomicU64,
 }
 
 impl GpuDriver {
     /// A driver that uses this device, and `local` for everything else.
     #[must_use]
-    pub fn new(local: LocalDriver, device: Box<dyn Device>, options: GpuOptions) -> Self {
-        let engine = Engine::new(device);
+    pub fn new(local: Arc<dyn Driver>, device: Box<dyn Device>, options: GpuOptions) -> Self {
+        let name = device.name();
+        let driver = Self::with_closed(local, Box::new(|| Ok(device)), options);
+        driver.name.get_or_init(|| name);
+        driver
+    }
+
+    /// A driver with a device that `open` opens before its first use. If that fails, every query runs on the
+    /// CPU, and one event says why.
+    #[must_use]
+    pub fn with_closed(local: Arc<dyn Driver>, open: OpenDevice, options: GpuOptions) -> Self {
         Self {
             local,
             options,
-            name: engine.name(),
-            engine: Mutex::new(engine),
+            name: OnceLock::new(),
+            engine: Mutex::new(Engine::new(open)),
             queries: AtomicU64::new(0),
             queries_on_device: AtomicU64::new(0),
             steps_on_device: AtomicU64::new(0),
@@ -80,7 +95,35 @@ impl GpuDriver {
             strips_failed: AtomicU64::new(0),
             strips_unfit: AtomicU64::new(0),
             rows: AtomicU64::new(0),
+            rows_undecided: AtomicU64::new(0),
         }
+    }
+
+    /// Opens the device now. Returns its name; `None`: queries run on the CPU, and an event has said why.
+    pub fn open(&self) -> Option<String> {
+        let mut engine = self.engine();
+        self.open_engine(&mut engine).then(|| self.name().to_owned())
+    }
+
+    /// Whether the device is open, or could be opened now.
+    fn open_engine(&self, engine: &mut Engine) -> bool {
+        match engine.open() {
+            Ok(Some(name)) => {
+                tracing::info!(device = name, "heavy queries may run on the device");
+                self.name.get_or_init(|| name);
+            }
+            Ok(None) => {}
+            Err(error) if self.options.force => {
+                tracing::warn!(reason = %error, "queries run on the CPU alone");
+            }
+            Err(error) => tracing::info!(reason = %error, "queries run on the CPU alone"),
+        }
+        engine.is_open()
+    }
+
+    /// The name of the device.
+    fn name(&self) -> &str {
+        self.name.get().map_or("GPU", String::as_str)
     }
 
     /// What has run so far.
@@ -94,6 +137,7 @@ impl GpuDriver {
             strips_failed: self.strips_failed.load(Relaxed),
             strips_unfit: self.strips_unfit.load(Relaxed),
             rows: self.rows.load(Relaxed),
+            rows_undecided: self.rows_undecided.load(Relaxed),
             launches: engine.launches,
             passes: engine.passes,
             copied_bytes: 8 * engine.cache.copied_words,
@@ -104,7 +148,7 @@ impl GpuDriver {
     fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(|poisoned: PoisonError<_>| {
             let mut engine = poisoned.into_inner();
-            engine.is_lost = true;
+            engine.lose();
             engine
         })
     }
@@ -114,6 +158,7 @@ impl GpuDriver {
         &self,
         plan: &Plan,
         snapshot: &'a dyn Snapshot,
+        evaluator: &Evaluator<'_>,
         parallelism: Parallelism,
     ) -> Result<Option<DevicePart<'a>>> {
         let is_forced = match parallelism.placement {
@@ -124,16 +169,18 @@ impl GpuDriver {
         if !is_forced && !is_heavy(plan, parallelism) {
             return Ok(None);
         }
-        let Some(part) = DevicePart::new(plan, snapshot)? else { return Ok(None) };
+        let Some(part) = DevicePart::new(plan, snapshot, evaluator)? else { return Ok(None) };
         if is_forced {
-            return Ok(Some(part));
+            return Ok(self.open_engine(&mut self.engine()).then_some(part));
         }
-        let Ok(engine) = self.engine.try_lock() else { return Ok(None) };
-        let is_known = |step: &LoweredStep<'_>| step.segments().all(|used| engine.cache.knows(&used.variant));
+        let Ok(mut engine) = self.engine.try_lock() else { return Ok(None) };
+        let is_known =
+            |step: &DeviceStep<'_>| step.op.segments().iter().all(|used| engine.cache.knows(&used.variant));
         let threads = self.local.threads(plan, parallelism);
         let steps = &plan.pipeline.steps[part.range.clone()];
-        let is_worth_it = !engine.is_lost && is_worth_it(plan, steps, &part.steps, &is_known, threads);
-        Ok(is_worth_it.then_some(part))
+        let is_worth_it =
+            !engine.is_lost() && is_worth_it(plan, steps, &part.steps, &is_known, threads, engine.is_open());
+        Ok((is_worth_it && self.open_engine(&mut engine)).then_some(part))
     }
 }
 
@@ -154,7 +201,7 @@ impl Driver for GpuDriver {
         sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
     ) -> Result<Profile> {
         self.queries.fetch_add(1, Relaxed);
-        let Some(part) = self.part(plan, snapshot, parallelism)? else {
+        let Some(part) = self.part(plan, snapshot, evaluator, parallelism)? else {
             return self.local.execute(plan, snapshot, evaluator, control, parallelism, input, profile, sink);
         };
         if is_heavy(plan, parallelism) {
@@ -175,7 +222,7 @@ impl Driver for GpuDriver {
             on_cpu,
             tail,
             sink: &mut |batch: &mut Batch| results.push(batch, control, sink),
-            figures: vec![StepProfile::default(); steps.len()],
+            figures: vec![StepProfile::default(); part.step_count],
             strip_rows: self.options.strip_rows.clamp(1, FIRST_STRIP_ROWS),
             strip_rows_max: self.options.strip_rows,
             done: false,
@@ -232,7 +279,7 @@ impl Driver for GpuDriver {
                 vec![format!(
                     "{} on the {}: {strips} strips in {launches} launches, {strips_on_cpu} on the CPU instead",
                     name(steps),
-                    self.name
+                    self.name()
                 )]
             }
             Some(_) => Vec::new(),
@@ -251,7 +298,7 @@ impl Driver for GpuDriver {
                 }
                 let is_any = !longest.is_empty();
                 is_any
-                    .then(|| format!("{} can run on the {}", name(&longest), self.name))
+                    .then(|| format!("{} can run on the {}", name(&longest), self.name()))
                     .into_iter()
                     .collect()
             }
@@ -345,7 +392,6 @@ impl Execution<'_, '_, '_> {
         let control = self.run.control();
         let mut input = Batch::new(rows.columns.len());
         input.copy_rows(rows, range.clone());
-        let mut out = Batch::new(rows.columns.len());
         let mut counted = 0;
         // Light queries need this thread's processor more than it does while the device works.
         control.leave();
@@ -353,12 +399,12 @@ impl Execution<'_, '_, '_> {
             let mut engine = self.driver.engine();
             let before = engine.launches;
             let context = Context { control, profile: self.run.profiles(), counted: &mut counted };
-            let result = engine.run(self.part, &input, &self.driver.options, context, &mut out);
+            let result = engine.run(self.part, &input, &self.driver.options, context);
             self.device.launches += engine.launches - before;
             result
         };
         let stopped = match result {
-            Ok(figures) => {
+            Ok(StripResult { figures, out, exits }) => {
                 for (sum, figures) in self.figures.iter_mut().zip(&figures) {
                     sum.add(figures);
                 }
@@ -366,14 +412,17 @@ impl Execution<'_, '_, '_> {
                 self.driver.strips_on_device.fetch_add(1, Relaxed);
                 self.driver.steps_on_device.fetch_add(self.part.range.len() as u64, Relaxed);
                 self.driver.rows.fetch_add(out.rows as u64, Relaxed);
-                let flow = self.pass_on(&out);
+                self.pass_on(&out)?;
+                for (position, rows) in &exits {
+                    self.driver.rows_undecided.fetch_add(rows.rows as u64, Relaxed);
+                    self.on_cpu(rows, 0..rows.rows, *position)?;
+                }
                 control.shrink(counted);
-                return flow;
+                return Ok(());
             }
             Err(stopped) => stopped,
         };
         control.shrink(counted);
-        drop(out);
         match stopped {
             Stop::Query(error) => return Err(error),
             Stop::Rows if range.len() > SPLIT_ROWS_MIN => {
@@ -382,7 +431,7 @@ impl Execution<'_, '_, '_> {
                 self.strip(rows, range.start..middle)?;
                 return self.strip(rows, middle..range.end);
             }
-            Stop::Rows | Stop::Windows | Stop::Overflow => {
+            Stop::Rows | Stop::Windows | Stop::Overflow | Stop::Undecided => {
                 self.driver.strips_unfit.fetch_add(1, Relaxed);
             }
             Stop::Device(_) => {
@@ -390,11 +439,11 @@ impl Execution<'_, '_, '_> {
             }
         }
         self.device.strips_on_cpu += 1;
-        self.on_cpu(rows, range)
+        self.on_cpu(rows, range, 0)
     }
 
-    /// Runs a strip on the CPU.
-    fn on_cpu(&mut self, rows: &Batch, range: Range<usize>) -> Result<()> {
+    /// Runs rows on the CPU, from the step of the part at `position` on.
+    fn on_cpu(&mut self, rows: &Batch, range: Range<usize>, position: usize) -> Result<()> {
         let mut batch = Batch::new(rows.columns.len());
         for start in range.clone().step_by(BATCH_ROWS) {
             if self.done {
@@ -402,8 +451,8 @@ impl Execution<'_, '_, '_> {
             }
             batch.copy_rows(rows, start..(start + BATCH_ROWS).min(range.end));
             let (run, tail, sink) = (self.run, &mut self.tail, &mut *self.sink);
-            let flow =
-                self.on_cpu.push(&mut batch, run, &mut |batch: &mut Batch| tail.push(batch, run, sink))?;
+            let mut tail = |batch: &mut Batch| tail.push(batch, run, sink);
+            let flow = self.on_cpu.push_from(position, &mut batch, run, &mut tail)?;
             self.done |= flow == Flow::Done;
         }
         Ok(())

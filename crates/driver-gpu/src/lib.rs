@@ -6,11 +6,12 @@
 //!  CPU         of rows    device               CPU
 //!                         └─ a strip that does not fit, or fails: the same steps on the CPU
 //! ```
-//! [`GpuDriver`] wraps a [`LocalDriver`](vervet_driver_local::LocalDriver). `lower` finds the longest run of
-//! steps that the device kernels support and resolves their segments; `driver` runs head and tail with the
-//! kernels of the CPU; `strip` runs a strip of rows through the steps between them. Every step is one or two
-//! launches: *locate* finds the candidates of each row, *produce* tests them and writes the rows that stay.
-//! A scan is an expansion whose keys the CPU lists.
+//! [`GpuDriver`] wraps another driver. `lower` finds the run of steps that the device kernels support and
+//! resolves their segments; `driver` runs head and tail with the kernels of the CPU; `engine` has the device;
+//! `strip` runs a strip of rows through the steps between them. Every step is one or two launches: *locate*
+//! finds the candidates of each row, *produce* tests them and writes the rows that stay. A scan is an
+//! expansion whose keys the CPU lists. `nested` runs the pipelines of `EXISTS` and optional parts; `result`
+//! combines equal rows before they leave the device.
 //!
 //! The device holds *windows* of segments: runs of keys with all their neighbours (`windows`), copied when a
 //! strip needs them and evicted in order of last use (`cache`). Binding tables are columns of ids in the rest
@@ -31,12 +32,17 @@ mod arena;
 mod cache;
 mod cost;
 mod driver;
+mod engine;
 mod lower;
+mod nested;
 mod options;
+mod rest;
+mod result;
 mod stop;
 mod strip;
 mod table;
 mod windows;
 
 pub use driver::{DeviceCounts, GpuDriver};
+pub use engine::OpenDevice;
 pub use options::GpuOptions;

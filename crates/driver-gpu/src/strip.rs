@@ -9,6 +9,9 @@
 //! Each launch names the windows that it reads. If those of a step do not fit into memory together, the step
 //! runs in *passes*, one for each combination of groups of windows. A key is in one window, so each result
 //! belongs to one pass.
+//!
+//! A filter may leave rows undecided. A second launch finds them, and they leave the strip at that step, with
+//! the columns that it receives: see `result`. Nested pipelines are in `nested`.
 //! # Invariants
 //! After an error nothing of the strip has been handed over: the caller may run the same rows on the CPU.
 //! # Cost
@@ -17,110 +20,24 @@
 
 use crate::arena::Arena;
 use crate::cache::{WindowCache, WindowRange};
-use crate::lower::{DevicePart, LoweredLeg, LoweredStep, SegmentUse};
+use crate::lower::{DevicePart, DeviceStep, LoweredLeg, LoweredStep, SegmentUse};
 use crate::options::GpuOptions;
+use crate::rest::Rest;
 use crate::stop::Stop;
 use crate::table::DeviceTable;
 use std::time::Instant;
 use vervet_algebra::Variable;
 use vervet_device::{
-    Address, Device, DeviceError, DeviceErrorKind, ITEMS, Kernel, Leg, Locate, Operand, Produce,
-    STATUS_WORDS, Status, TESTS_MAX, Test, Windows,
+    Address, Device, ITEMS, Intervals, Kernel, Leg, Locate, Operand, Produce, Relation, STATUS_WORDS, Status,
+    TESTS_MAX, Test, Windows,
 };
+use vervet_expression::{IdRelation, IdTest};
 use vervet_kernel::plan::{self, StepProfile};
 use vervet_kernel::{Batch, Control};
-use vervet_model::{Id, Multiplicity};
+use vervet_model::Id;
 
 /// Maximum number of passes of a step for one table.
 const PASSES_MAX: usize = 16;
-
-/// A device with its memory and windows.
-#[derive(Debug)]
-pub(crate) struct Engine {
-    device: Box<dyn Device>,
-    arena: Option<Arena>,
-    pub(crate) cache: WindowCache,
-    /// Set when the device does not answer any more.
-    pub(crate) is_lost: bool,
-    pub(crate) launches: u64,
-    /// Steps whose windows did not fit together.
-    pub(crate) passes: u64,
-}
-
-impl Engine {
-    pub(crate) fn new(device: Box<dyn Device>) -> Self {
-        Self { device, arena: None, cache: WindowCache::default(), is_lost: false, launches: 0, passes: 0 }
-    }
-
-    pub(crate) fn name(&self) -> String {
-        self.device.name()
-    }
-
-    /// Runs a strip. `out` receives the rows, `figures` the profile of each step, `counted` the bytes of
-    /// `out`.
-    pub(crate) fn run(
-        &mut self,
-        part: &DevicePart<'_>,
-        input: &Batch,
-        options: &GpuOptions,
-        context: Context<'_>,
-        out: &mut Batch,
-    ) -> Result<Vec<StepProfile>, Stop> {
-        if self.is_lost {
-            return Err(DeviceError::new(DeviceErrorKind::Lost, "the device is lost").into());
-        }
-        let result = self.run_on_device(part, input, options, context, out);
-        if let Err(Stop::Device(DeviceError { kind: DeviceErrorKind::Lost, .. })) = &result {
-            self.is_lost = true;
-        }
-        if let Some(arena) = &mut self.arena {
-            arena.release_all();
-        }
-        result
-    }
-
-    fn run_on_device(
-        &mut self,
-        part: &DevicePart<'_>,
-        input: &Batch,
-        options: &GpuOptions,
-        context: Context<'_>,
-        out: &mut Batch,
-    ) -> Result<Vec<StepProfile>, Stop> {
-        let arena = match &mut self.arena {
-            Some(arena) => arena,
-            none => {
-                let bytes = options.memory_bytes.min(self.device.memory_bytes() / 10 * 9);
-                none.insert(Arena::new(&mut *self.device, bytes)?)
-            }
-        };
-        let mut strip = Strip {
-            device: &mut *self.device,
-            arena,
-            cache: &mut self.cache,
-            part,
-            options,
-            control: context.control,
-            profile: context.profile,
-            figures: vec![StepProfile::default(); part.steps.len()],
-            out,
-            counted: context.counted,
-            launches: &mut self.launches,
-            passes: &mut self.passes,
-        };
-        let table = strip.upload(input)?;
-        strip.run_from(0, &table)?;
-        Ok(strip.figures)
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        if let Some(arena) = &self.arena {
-            self.device.free(arena.base());
-        }
-    }
-}
 
 /// The query of a strip.
 pub(crate) struct Context<'c> {
@@ -130,66 +47,92 @@ pub(crate) struct Context<'c> {
     pub(crate) counted: &'c mut u64,
 }
 
-/// A strip in execution.
-struct Strip<'e, 'a> {
-    device: &'e mut dyn Device,
-    arena: &'e mut Arena,
-    cache: &'e mut WindowCache,
-    part: &'e DevicePart<'a>,
-    options: &'e GpuOptions,
-    control: &'e Control<'e>,
-    profile: bool,
-    figures: Vec<StepProfile>,
-    out: &'e mut Batch,
-    counted: &'e mut u64,
-    launches: &'e mut u64,
-    passes: &'e mut u64,
+/// What a strip has found.
+pub(crate) struct StripResult {
+    /// Profile of each step.
+    pub(crate) figures: Vec<StepProfile>,
+    /// Rows behind the last step.
+    pub(crate) out: Batch,
+    /// Rows that the CPU runs on, by the position of their next step.
+    pub(crate) exits: Vec<(usize, Batch)>,
 }
 
-/// A step, the checks that run in the same launch, and their windows.
-struct Group<'a> {
-    /// Position of the step.
-    at: usize,
-    /// Number of checks behind it that run with it.
-    fused: usize,
+/// A strip in execution.
+pub(crate) struct Strip<'e, 'a> {
+    pub(crate) device: &'e mut dyn Device,
+    pub(crate) arena: &'e mut Arena,
+    pub(crate) cache: &'e mut WindowCache,
+    pub(crate) part: &'e DevicePart<'a>,
+    pub(crate) options: &'e GpuOptions,
+    pub(crate) control: &'e Control<'e>,
+    pub(crate) profile: bool,
+    pub(crate) figures: Vec<StepProfile>,
+    pub(crate) out: Batch,
+    pub(crate) exits: Vec<(usize, Batch)>,
+    pub(crate) counted: &'e mut u64,
+    /// Whether equal rows are combined before they leave the device.
+    pub(crate) combines: bool,
+    pub(crate) launches: &'e mut u64,
+    pub(crate) passes: &'e mut u64,
+}
+
+/// A step, the tests that run in the same launch, and their windows.
+pub(crate) struct Group<'r, 'a> {
+    /// The step and all later ones.
+    pub(crate) rest: Rest<'r, 'a>,
+    /// Number of steps behind it whose tests run with it.
+    pub(crate) fused: usize,
     /// Segments of the legs, then of the tests, each with its windows.
-    needed: Vec<(SegmentUse<'a>, WindowRange)>,
+    pub(crate) needed: Vec<(SegmentUse<'a>, WindowRange)>,
     /// Their directories on the device.
-    windows: Vec<Windows>,
+    pub(crate) windows: Vec<Windows>,
+    /// Intervals of the tests that have some, in their order.
+    pub(crate) intervals: Vec<Intervals>,
+    /// A test of marks, in place of those of steps.
+    pub(crate) of_marks: Option<Test>,
     /// The generation of the cache for which the directories are valid.
-    generation: Option<u64>,
+    pub(crate) generation: Option<u64>,
+}
+
+impl<'r, 'a> Group<'r, 'a> {
+    /// The step and the fused ones.
+    fn steps(&self) -> &'r [DeviceStep<'a>] {
+        &self.rest.steps[..1 + self.fused]
+    }
+
+    fn first(&self) -> &'r DeviceStep<'a> {
+        &self.rest.steps[0]
+    }
+
+    /// Whether its last step may leave rows undecided.
+    fn has_filter(&self) -> bool {
+        self.of_marks.is_some() || matches!(self.steps()[self.fused].op, LoweredStep::Filter { .. })
+    }
 }
 
 /// The output columns of a group.
-struct Output {
-    copied: Vec<usize>,
-    target: Option<usize>,
-    has_times: bool,
+pub(crate) struct Output {
+    pub(crate) copied: Vec<usize>,
+    pub(crate) target: Option<usize>,
+    pub(crate) has_times: bool,
 }
 
 impl Output {
-    fn row_words(&self) -> u64 {
+    pub(crate) fn row_words(&self) -> u64 {
         (self.copied.len() + usize::from(self.target.is_some()) + usize::from(self.has_times)).max(1) as u64
     }
 }
 
 impl<'a> Strip<'_, 'a> {
     /// Copies the columns of `input` that the steps read.
-    fn upload(&mut self, input: &Batch) -> Result<DeviceTable, Stop> {
+    pub(crate) fn upload(&mut self, input: &Batch) -> Result<DeviceTable, Stop> {
         let rows = input.rows as u64;
         let mut table = DeviceTable::new(rows, input.columns.len());
-        let mut needed: Vec<Variable> = self.part.pipeline.steps[0].keep.clone();
-        let operands = match &self.part.steps[0] {
-            LoweredStep::Empty => Vec::new(),
-            LoweredStep::Expand { legs, .. } | LoweredStep::Count { legs } => {
-                legs.iter().map(|leg| leg.key).collect()
-            }
-            LoweredStep::Check { leg, neighbour } => vec![leg.key, *neighbour],
+        let first = &self.part.steps[0];
+        let needed: Vec<Variable> = match first.op.reads() {
+            Some(reads) => [first.keep.as_slice(), &reads].concat(),
+            None => (0..input.columns.len()).filter_map(|at| u16::try_from(at).ok()).map(Variable).collect(),
         };
-        needed.extend(operands.iter().filter_map(|operand| match operand {
-            plan::Operand::Variable(variable) => Some(*variable),
-            plan::Operand::Constant(_) => None,
-        }));
         for column in needed.into_iter().map(Variable::index) {
             let ids = input.columns.get(column).filter(|ids| !ids.is_empty());
             let Some(ids) = ids.filter(|_| table.columns[column] == Address::NONE) else { continue };
@@ -209,70 +152,87 @@ impl<'a> Strip<'_, 'a> {
     }
 
     /// Takes words for a table.
-    fn take(&mut self, words: u64) -> Result<Address, Stop> {
+    pub(crate) fn take(&mut self, words: u64) -> Result<Address, Stop> {
         self.device.suballocate()?;
         self.arena.take(words).ok_or(Stop::Rows)
     }
 
-    /// Runs a table through the steps from `at` on.
-    fn run_from(&mut self, at: usize, table: &DeviceTable) -> Result<(), Stop> {
+    /// Runs a table through the steps of `rest`.
+    pub(crate) fn run_from(&mut self, rest: Rest<'_, 'a>, table: &DeviceTable) -> Result<(), Stop> {
         if table.rows == 0 {
             return Ok(());
         }
         self.control.check()?;
-        let Some(step) = self.part.steps.get(at) else { return self.collect(table) };
-        self.figures[at].rows_in += table.rows;
-        if matches!(step, LoweredStep::Empty) {
-            return Ok(());
+        let Some(step) = rest.steps.first() else { return self.end(rest.end, table) };
+        self.figures[step.number].rows_in += table.rows;
+        match &step.op {
+            LoweredStep::Empty => Ok(()),
+            LoweredStep::Unique => self.unique(rest, table),
+            LoweredStep::Exists { inner, row, wanted } => self.exists(rest, table, inner, *row, *wanted),
+            LoweredStep::Optional { inner, row } => self.optional(rest, table, inner, *row),
+            LoweredStep::Expand { .. }
+            | LoweredStep::Count { .. }
+            | LoweredStep::Check { .. }
+            | LoweredStep::Filter { .. } => self.with_windows(rest, table),
         }
-        let mut fused = self.fusable(at);
+    }
+
+    /// Runs a step, with as many tests as possible, if its windows fit together; else in passes.
+    fn with_windows(&mut self, rest: Rest<'_, 'a>, table: &DeviceTable) -> Result<(), Stop> {
+        let mut fused = self.fusable(rest);
         loop {
-            let needed = self.needed(at, fused, table)?;
+            let needed = self.needed(rest, fused, table)?;
             // Without a window there is no such key, so no row has output.
             if needed.iter().any(|(_, range)| range.windows.is_empty()) {
                 return Ok(());
             }
             let words: u64 = merged(&needed).iter().map(|range| self.cache.words(range)).sum();
             if words <= self.arena.windows.words() {
-                return self.group(at, fused, table, needed);
+                return self.group(rest, fused, table, needed);
             }
             if fused == 0 {
-                return self.passes(at, table, &needed);
+                return self.passes(rest, table, &needed);
             }
             fused = 0;
         }
     }
 
-    /// Number of checks directly after a step that can be tests of its launch.
-    fn fusable(&self, at: usize) -> usize {
-        let tests = match &self.part.steps[at] {
+    /// Number of checks and filters directly after a step that can be tests of its launch. A filter is the
+    /// last of them, since the rows that it does not decide leave behind it.
+    fn fusable(&self, rest: Rest<'_, 'a>) -> usize {
+        let mut tests = match &rest.steps[0].op {
             // The rows between an intersection and a test are not counted.
             LoweredStep::Expand { legs, .. } if legs.len() > 1 && self.profile => return 0,
-            LoweredStep::Expand { .. } => TESTS_MAX,
-            LoweredStep::Check { .. } => TESTS_MAX - 1,
-            LoweredStep::Count { .. } | LoweredStep::Empty => return 0,
+            LoweredStep::Expand { .. } => 0,
+            LoweredStep::Check { .. } => 1,
+            _ => return 0,
         };
-        let is_check = |step: &&LoweredStep<'_>| matches!(step, LoweredStep::Check { .. });
-        self.part.steps[at + 1..].iter().take_while(is_check).take(tests).count()
-    }
-
-    /// The steps of the tests of a group: the step itself if it is a check, and the fused ones.
-    fn tests(&self, at: usize, fused: usize) -> std::ops::Range<usize> {
-        let is_check = matches!(self.part.steps[at], LoweredStep::Check { .. });
-        at + usize::from(!is_check)..at + 1 + fused
+        let mut fused = 0;
+        for step in &rest.steps[1..] {
+            let count = step.op.test_count();
+            tests += count;
+            if count == 0 || tests > TESTS_MAX {
+                break;
+            }
+            fused += 1;
+            if matches!(step.op, LoweredStep::Filter { .. }) {
+                break;
+            }
+        }
+        fused
     }
 
     /// The windows that a group may read.
     fn needed(
         &mut self,
-        at: usize,
+        rest: Rest<'_, 'a>,
         fused: usize,
         table: &DeviceTable,
     ) -> Result<Vec<(SegmentUse<'a>, WindowRange)>, Stop> {
-        let target = self.target(at);
-        let mut legs = self.legs(at);
-        for test in self.tests(at, fused) {
-            if let LoweredStep::Check { leg, .. } = &self.part.steps[test] {
+        let target = rest.steps[0].op.target();
+        let mut legs = rest.steps[0].op.legs().to_vec();
+        for step in &rest.steps[..=fused] {
+            if let LoweredStep::Check { leg, .. } = &step.op {
                 legs.push(*leg);
             }
         }
@@ -289,24 +249,10 @@ impl<'a> Strip<'_, 'a> {
         Ok(needed)
     }
 
-    fn legs(&self, at: usize) -> Vec<LoweredLeg<'a>> {
-        match &self.part.steps[at] {
-            LoweredStep::Expand { legs, .. } | LoweredStep::Count { legs } => legs.clone(),
-            LoweredStep::Check { .. } | LoweredStep::Empty => Vec::new(),
-        }
-    }
-
-    fn target(&self, at: usize) -> Option<Variable> {
-        match &self.part.steps[at] {
-            LoweredStep::Expand { target, .. } => Some(*target),
-            _ => None,
-        }
-    }
-
     /// Runs a step whose windows do not fit together, in passes.
     fn passes(
         &mut self,
-        at: usize,
+        rest: Rest<'_, 'a>,
         table: &DeviceTable,
         needed: &[(SegmentUse<'a>, WindowRange)],
     ) -> Result<(), Stop> {
@@ -324,15 +270,15 @@ impl<'a> Strip<'_, 'a> {
                 of_pass.push((*used, group[pass % group.len()].clone()));
                 pass /= group.len();
             }
-            self.group(at, 0, table, of_pass)?;
+            self.group(rest, 0, table, of_pass)?;
         }
         Ok(())
     }
 
-    /// Runs a step with fused checks on a table.
+    /// Runs a step with fused tests on a table.
     fn group(
         &mut self,
-        at: usize,
+        rest: Rest<'_, 'a>,
         fused: usize,
         table: &DeviceTable,
         needed: Vec<(SegmentUse<'a>, WindowRange)>,
@@ -344,19 +290,42 @@ impl<'a> Strip<'_, 'a> {
             let last_keys = self.take(2 * count)?;
             windows.push(Windows { last_keys, addresses: last_keys.plus_words(count), count });
         }
-        let mut group = Group { at, fused, needed, windows, generation: None };
-        match &self.part.steps[at] {
+        let mut intervals = Vec::new();
+        for step in &rest.steps[..=fused] {
+            let LoweredStep::Filter { tests } = &step.op else { continue };
+            for test in tests {
+                if let IdTest::Value { intervals: of_test, .. } = test {
+                    let starts = of_test.iter().map(|(start, _)| start.bits());
+                    let words: Vec<u64> =
+                        starts.chain(of_test.iter().map(|(_, outcome)| *outcome as u64)).collect();
+                    intervals.push(self.upload_intervals(&words)?);
+                }
+            }
+        }
+        let of_marks = None;
+        let mut group = Group { rest, fused, needed, windows, intervals, of_marks, generation: None };
+        match &group.first().op {
             LoweredStep::Expand { .. } => self.expand(&mut group, table)?,
             LoweredStep::Count { .. } => self.count(&mut group, table)?,
-            LoweredStep::Check { .. } => self.check(&mut group, table)?,
-            LoweredStep::Empty => {}
+            _ => self.test(&mut group, table)?,
         }
         self.arena.release_to(mark);
         Ok(())
     }
 
+    /// Copies intervals: their starts, then their outcomes.
+    pub(crate) fn upload_intervals(&mut self, words: &[u64]) -> Result<Intervals, Stop> {
+        let count = words.len() as u64 / 2;
+        let starts = self.take(2 * count)?;
+        self.device.upload(starts, words)?;
+        Ok(Intervals { starts, outcomes: starts.plus_words(count), count })
+    }
+
     /// Makes the windows of a group resident. Called before each launch, since later steps may evict them.
-    fn load(&mut self, group: &mut Group<'a>) -> Result<(), Stop> {
+    fn load(&mut self, group: &mut Group<'_, 'a>) -> Result<(), Stop> {
+        if group.needed.is_empty() {
+            return Ok(());
+        }
         let needed: Vec<_> = group.needed.iter().map(|(used, range)| (used, range.clone())).collect();
         self.cache.load(&needed, self.device, self.arena, self.control)?;
         if group.generation != Some(self.cache.generation) {
@@ -370,32 +339,44 @@ impl<'a> Strip<'_, 'a> {
     }
 
     /// Words that the tables of one step may take: an equal share of the free ones for each step left.
-    fn budget(&self, at: usize) -> u64 {
-        self.arena.work_free() / (self.part.steps.len() - at) as u64
+    pub(crate) fn budget(&self, rest: Rest<'_, 'a>) -> u64 {
+        self.arena.work_free() / rest.depth().max(1) as u64
     }
 
     /// The output columns of a group.
-    fn output(&self, group: &Group<'a>, table: &DeviceTable, has_factors: bool) -> Output {
-        let target = self.target(group.at).map(Variable::index);
-        let keep = &self.part.pipeline.steps[group.at + group.fused].keep;
-        let kept = keep.iter().map(|variable| variable.index());
-        let is_copied = |column: &usize| Some(*column) != target && table.columns[*column] != Address::NONE;
+    fn output(&self, group: &Group<'_, 'a>, table: &DeviceTable, has_factors: bool) -> Output {
+        let target = group.first().op.target();
+        let keep = &group.steps()[group.fused].keep;
         Output {
-            copied: kept.clone().filter(is_copied).collect(),
-            target: target.filter(|target| kept.clone().any(|column| column == *target)),
+            copied: carried(keep, target, table),
+            target: target.filter(|target| keep.contains(target)).map(Variable::index),
             has_times: has_factors || table.times != Address::NONE,
         }
     }
 
+    /// The output columns of rows that the last step of a group does not decide: those that it receives.
+    fn output_undecided(&self, group: &Group<'_, 'a>, table: &DeviceTable) -> Output {
+        let target = group.first().op.target();
+        let has_times = table.times != Address::NONE;
+        match group.fused.checked_sub(1) {
+            Some(before) => {
+                let keep = &group.steps()[before].keep;
+                let target = target.filter(|target| keep.contains(target)).map(Variable::index);
+                Output { copied: carried(keep, group.first().op.target(), table), target, has_times }
+            }
+            None => Output { copied: table.carried(), target: None, has_times },
+        }
+    }
+
     /// Rows of a table with rows of `row_words` that fit into `words`, with the states of a launch.
-    fn fitting(words: u64, row_words: u64) -> Result<u64, Stop> {
+    pub(crate) fn fitting(words: u64, row_words: u64) -> Result<u64, Stop> {
         let rows = words.saturating_sub(STATUS_WORDS as u64 + 2) / (row_words + 1);
         if rows == 0 { Err(Stop::Rows) } else { Ok(rows) }
     }
 
-    fn expand(&mut self, group: &mut Group<'a>, table: &DeviceTable) -> Result<(), Stop> {
+    fn expand(&mut self, group: &mut Group<'_, 'a>, table: &DeviceTable) -> Result<(), Stop> {
         let output = self.output(group, table, false);
-        let budget = self.budget(group.at);
+        let budget = self.budget(group.rest);
         let slice_rows = Self::fitting(budget / 3, 2)?;
         let chunk_rows = Self::fitting(budget / 3 * 2, output.row_words())?;
         let mut start = 0;
@@ -406,10 +387,11 @@ impl<'a> Strip<'_, 'a> {
             let (starts, ends) = (self.take(slice.rows)?, self.take(slice.rows)?);
             self.load(group)?;
             let legs = self.device_legs(group, &slice);
-            let located = self.launch(group.at, Kernel::Locate, slice.rows, |states, status| {
-                let (rows, factors, legs) = (slice.rows, Address::NONE, legs.clone());
-                Locate { rows, legs, starts, ends, factors, states, status }.words()
-            })?;
+            let located =
+                self.launch(group.first().number, Kernel::Locate, slice.rows, |states, status| {
+                    let (rows, factors, legs) = (slice.rows, Address::NONE, legs.clone());
+                    Locate { rows, legs, starts, ends, factors, states, status }.words()
+                })?;
             let mut first = 0;
             while first < located.candidates {
                 let last = (first + chunk_rows).min(located.candidates);
@@ -422,11 +404,11 @@ impl<'a> Strip<'_, 'a> {
         Ok(())
     }
 
-    fn count(&mut self, group: &mut Group<'a>, table: &DeviceTable) -> Result<(), Stop> {
+    fn count(&mut self, group: &mut Group<'_, 'a>, table: &DeviceTable) -> Result<(), Stop> {
         let output = self.output(group, table, true);
-        let is_intersection = self.legs(group.at).len() > 1;
+        let is_intersection = group.first().op.legs().len() > 1;
         let own_words = if is_intersection { 3 } else { 1 };
-        let slice_rows = Self::fitting(self.budget(group.at), own_words + output.row_words())?;
+        let slice_rows = Self::fitting(self.budget(group.rest), own_words + output.row_words())?;
         let mut start = 0;
         while start < table.rows {
             let slice = table.slice(start, slice_rows);
@@ -438,21 +420,21 @@ impl<'a> Strip<'_, 'a> {
             let legs = self.device_legs(group, &slice);
             if is_intersection {
                 let (starts, ends) = (self.take(rows)?, self.take(rows)?);
-                let located = self.launch(group.at, Kernel::Locate, rows, |states, status| {
+                let located = self.launch(group.first().number, Kernel::Locate, rows, |states, status| {
                     let legs = legs.clone();
                     Locate { rows, legs, starts, ends, factors: Address::NONE, states, status }.words()
                 })?;
                 self.device.clear(factors, rows)?;
                 let last = located.candidates;
                 if last > 0 {
-                    self.launch(group.at, Kernel::Produce, last, |states, status| {
+                    self.launch(group.first().number, Kernel::Produce, last, |states, status| {
                         let (counts, legs) = (factors, legs.clone());
                         let none = Produce::default();
                         Produce { rows, last, starts, ends, legs, counts, states, status, ..none }.words()
                     })?;
                 }
             } else {
-                self.launch(group.at, Kernel::Locate, rows, |states, status| {
+                self.launch(group.first().number, Kernel::Locate, rows, |states, status| {
                     Locate { rows, legs: legs.clone(), factors, states, status, ..Locate::default() }.words()
                 })?;
             }
@@ -463,9 +445,10 @@ impl<'a> Strip<'_, 'a> {
         Ok(())
     }
 
-    fn check(&mut self, group: &mut Group<'a>, table: &DeviceTable) -> Result<(), Stop> {
+    /// Keeps the rows that the tests of a group accept.
+    pub(crate) fn test(&mut self, group: &mut Group<'_, 'a>, table: &DeviceTable) -> Result<(), Stop> {
         let output = self.output(group, table, false);
-        let chunk_rows = Self::fitting(self.budget(group.at), output.row_words())?;
+        let chunk_rows = Self::fitting(self.budget(group.rest), output.row_words())?;
         let mut first = 0;
         while first < table.rows {
             let last = (first + chunk_rows).min(table.rows);
@@ -475,15 +458,46 @@ impl<'a> Strip<'_, 'a> {
         Ok(())
     }
 
-    /// Launches *produce* for some candidates and runs the rows that it writes through the later steps.
+    /// Launches *produce* for some candidates, and runs the rows that it writes through the later steps, or
+    /// hands those that ids do not decide to the CPU.
     fn produce(
         &mut self,
-        group: &mut Group<'a>,
+        group: &mut Group<'_, 'a>,
         table: &DeviceTable,
         output: &Output,
         parameters: Produce,
     ) -> Result<(), Stop> {
         let mark = self.arena.mark();
+        let candidates = parameters.last - parameters.first;
+        let (next, status) = self.produce_table(group, table, output, parameters.clone())?;
+        self.count_rows(group, candidates, &status);
+        self.run_from(group.rest.after(1 + group.fused), &next)?;
+        self.arena.release_to(mark);
+        if status.undecided && group.has_filter() {
+            let output = self.output_undecided(group, table);
+            // These rows may have more columns than those that the chunk was sized for.
+            let chunk = Self::fitting(self.arena.work_free(), output.row_words())?;
+            let mut first = parameters.first;
+            while first < parameters.last {
+                let last = (first + chunk).min(parameters.last);
+                let parameters = Produce { first, last, undecided: true, ..parameters.clone() };
+                let (rows, _) = self.produce_table(group, table, &output, parameters)?;
+                self.undecided(group.rest.after(group.fused), &rows)?;
+                self.arena.release_to(mark);
+                first = last;
+            }
+        }
+        Ok(())
+    }
+
+    /// Launches *produce* for some candidates. The table is on top of the arena.
+    fn produce_table(
+        &mut self,
+        group: &mut Group<'_, 'a>,
+        table: &DeviceTable,
+        output: &Output,
+        parameters: Produce,
+    ) -> Result<(DeviceTable, Status), Stop> {
         let candidates = parameters.last - parameters.first;
         let mut next = DeviceTable::new(0, table.columns.len());
         next.bounds.clone_from(&table.bounds);
@@ -500,10 +514,10 @@ impl<'a> Strip<'_, 'a> {
         }
         self.load(group)?;
         let tests = self.device_tests(group, table);
-        let status = self.launch(group.at, Kernel::Produce, candidates, |states, status| {
+        let status = self.launch(group.first().number, Kernel::Produce, candidates, |states, status| {
             let produce = Produce {
                 rows: table.rows,
-                tests: tests.clone(),
+                tests,
                 times: table.times,
                 times_to: next.times,
                 values_to: output.target.map_or(Address::NONE, |target| next.columns[target]),
@@ -518,59 +532,89 @@ impl<'a> Strip<'_, 'a> {
         if status.overflow {
             return Err(Stop::Overflow);
         }
-        self.count_rows(group, candidates, &status);
         next.rows = status.rows;
         if let Some(target) = output.target {
             next.bounds[target] = status.bounds;
         }
-        self.run_from(group.at + 1 + group.fused, &next)?;
-        self.arena.release_to(mark);
-        Ok(())
+        Ok((next, status))
     }
 
     /// Adds to the profile of the steps of a group.
-    fn count_rows(&mut self, group: &Group<'a>, candidates: u64, status: &Status) {
-        let tests = self.tests(group.at, group.fused);
-        if tests.start > group.at {
-            let all_pass = self.legs(group.at).len() == 1 && group.fused > 0;
-            self.figures[group.at].rows_out += if all_pass { candidates } else { status.rows };
-        }
+    fn count_rows(&mut self, group: &Group<'_, 'a>, candidates: u64, status: &Status) {
         let mut before = candidates;
-        for (step, passed) in tests.zip(status.passed) {
+        let mut tests = 0;
+        for (at, step) in group.steps().iter().enumerate() {
+            let count = step.op.test_count();
+            let figures = &mut self.figures[step.number];
             // The input of the first step of a group is counted where the table enters it.
-            if step > group.at {
-                self.figures[step].rows_in += before;
+            if at > 0 {
+                figures.rows_in += before;
             }
-            self.figures[step].rows_out += passed;
-            before = passed;
+            if count == 0 {
+                let all_pass = step.op.legs().len() == 1 && group.fused > 0;
+                figures.rows_out += if all_pass { candidates } else { status.rows };
+                continue;
+            }
+            tests += count;
+            before = status.passed.get(tests - 1).copied().unwrap_or(status.rows);
+            figures.rows_out += before;
         }
     }
 
-    fn device_legs(&self, group: &Group<'a>, table: &DeviceTable) -> Vec<Leg> {
-        let legs = self.legs(group.at).into_iter().zip(&group.windows);
+    fn device_legs(&self, group: &Group<'_, 'a>, table: &DeviceTable) -> Vec<Leg> {
+        let legs = group.first().op.legs().iter().zip(&group.windows);
         legs.map(|(leg, windows)| Leg { key: operand(leg.key, table, None), windows: *windows }).collect()
     }
 
-    fn device_tests(&self, group: &Group<'a>, table: &DeviceTable) -> Vec<Test> {
-        let target = self.target(group.at);
-        let windows = &group.windows[self.legs(group.at).len()..];
-        let steps = self.part.steps[self.tests(group.at, group.fused)].iter();
-        let test = |(step, windows): (&LoweredStep<'_>, &Windows)| match step {
-            LoweredStep::Check { leg, neighbour } => Some(Test {
-                key: operand(leg.key, table, target),
-                neighbour: operand(*neighbour, table, target),
-                windows: *windows,
-            }),
-            _ => None,
+    fn device_tests(&self, group: &Group<'_, 'a>, table: &DeviceTable) -> Vec<Test> {
+        if let Some(test) = group.of_marks {
+            return vec![test];
+        }
+        let target = group.first().op.target();
+        let mut windows = group.windows[group.first().op.legs().len()..].iter();
+        let mut intervals = group.intervals.iter();
+        let value = |variable: usize| match u16::try_from(variable) {
+            Ok(variable) => operand(plan::Operand::Variable(Variable(variable)), table, target),
+            Err(_) => Operand::Constant(Id::UNBOUND.bits()),
         };
-        steps.zip(windows).filter_map(test).collect()
+        let mut tests = Vec::new();
+        for step in group.steps() {
+            match &step.op {
+                LoweredStep::Check { leg, neighbour } => tests.push(Test::Entry {
+                    key: operand(leg.key, table, target),
+                    neighbour: operand(*neighbour, table, target),
+                    windows: windows.next().copied().unwrap_or_default(),
+                }),
+                LoweredStep::Filter { tests: of_ids } => {
+                    tests.extend(of_ids.iter().filter_map(|test| {
+                        Some(match test {
+                            IdTest::Value { variable, .. } => {
+                                Test::Interval { value: value(*variable), intervals: *intervals.next()? }
+                            }
+                            IdTest::Pair { relation, left, right, wanted } => Test::Pair {
+                                relation: match relation {
+                                    IdRelation::Same => Relation::Same,
+                                    IdRelation::Equal => Relation::Equal,
+                                    IdRelation::Less => Relation::Less,
+                                },
+                                left: value(*left),
+                                right: value(*right),
+                                wanted: *wanted,
+                            },
+                        })
+                    }));
+                }
+                _ => {}
+            }
+        }
+        tests
     }
 
-    /// Launches a kernel for some rows or candidates and waits for it. `words` makes the parameters, from the
-    /// addresses of the states of tiles and of the status.
-    fn launch(
+    /// Launches a kernel for some rows or candidates and waits for it. `number`: its step. `words` makes the
+    /// parameters, from the addresses of the states of tiles and of the status.
+    pub(crate) fn launch(
         &mut self,
-        at: usize,
+        number: usize,
         kernel: Kernel,
         items: u64,
         words: impl FnOnce(Address, Address) -> Vec<u64>,
@@ -590,37 +634,25 @@ impl<'a> Strip<'_, 'a> {
         self.arena.release_to(mark);
         if let Some(start) = start {
             let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.figures[at].nanoseconds += nanoseconds;
+            self.figures[number].nanoseconds += nanoseconds;
         }
         Ok(Status::from_words(found))
     }
 
-    /// Copies the rows of a table to the output.
-    fn collect(&mut self, table: &DeviceTable) -> Result<(), Stop> {
-        let rows = usize::try_from(table.rows).map_err(|_| Stop::Rows)?;
-        if self.out.rows + rows > self.options.result_rows_max {
-            return Err(Stop::Rows);
-        }
-        let columns = table.columns.iter().enumerate().filter(|(_, column)| **column != Address::NONE);
-        let has_times = self.out.rows == 0 && table.times != Address::NONE;
-        let has_times = has_times || !self.out.multiplicity.is_empty();
-        let bytes = rows as u64 * (8 * columns.clone().count() as u64 + if has_times { 16 } else { 0 });
-        if !self.control.has_room(2 * bytes) {
-            return Err(Stop::Rows);
-        }
-        let mut words = vec![0; rows];
-        for (at, column) in columns {
-            self.device.download(*column, &mut words)?;
-            self.out.columns[at].extend(words.iter().map(|bits| Id::from_bits(*bits)));
-        }
-        if table.times != Address::NONE {
-            self.device.download(table.times, &mut words)?;
-            self.out.multiplicity.extend(words.iter().map(|times| Multiplicity::new(*times)));
-        }
-        self.out.rows += rows;
-        self.control.recount(self.counted, self.out.size_bytes())?;
-        Ok(())
+    /// Launches a kernel without a status.
+    pub(crate) fn launch_alone(&mut self, kernel: Kernel, rows: u64, words: &[u64]) -> Result<(), Stop> {
+        self.control.check()?;
+        let tiles = rows.div_ceil(ITEMS * u64::from(self.device.block_threads())).max(1);
+        let blocks = u32::try_from(tiles).unwrap_or(u32::MAX).min(self.device.blocks_max());
+        *self.launches += 1;
+        Ok(self.device.launch(kernel, words, blocks)?)
     }
+}
+
+/// The columns of `keep` that a table has, without `target`.
+fn carried(keep: &[Variable], target: Option<Variable>, table: &DeviceTable) -> Vec<usize> {
+    let kept = keep.iter().filter(|variable| Some(**variable) != target).map(|variable| variable.index());
+    kept.filter(|column| table.columns[*column] != Address::NONE).collect()
 }
 
 /// An operand of a step in a table. `target`: the variable of the candidates.

@@ -1,5 +1,6 @@
 //! Binding tables on the device: columns of ids, and multiplicities.
 
+use vervet_algebra::Variable;
 use vervet_device::Address;
 
 /// A binding table on the device. Columns by variable; [`Address::NONE`]: not carried.
@@ -21,6 +22,20 @@ impl DeviceTable {
             columns: vec![Address::NONE; variables],
             bounds: vec![(0, u64::MAX); variables],
             times: Address::NONE,
+        }
+    }
+
+    /// The columns that it carries.
+    pub(crate) fn carried(&self) -> Vec<usize> {
+        (0..self.columns.len()).filter(|column| self.columns[*column] != Address::NONE).collect()
+    }
+
+    /// Drops all columns but these.
+    pub(crate) fn keep(&mut self, keep: &[Variable]) {
+        for (at, column) in self.columns.iter_mut().enumerate() {
+            if !keep.iter().any(|variable| variable.index() == at) {
+                *column = Address::NONE;
+            }
         }
     }
 

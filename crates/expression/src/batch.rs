@@ -63,6 +63,11 @@ impl CompiledExpression {
         }
     }
 
+    /// The compiled tree.
+    pub(crate) fn root(&self) -> &Node {
+        &self.root
+    }
+
     /// The variable of an expression that is one.
     pub(crate) fn variable(&self) -> Option<usize> {
         match self.root {
@@ -309,7 +314,7 @@ impl<T: Copy> DirectMappedCache<T> {
 /// Whether `id = constant` is true, if the ids alone decide it; an error counts as false. Extends
 /// [`equal_ids`]: a string equals no other literal, and has one id.
 #[inline]
-fn equals_constant(id: Id, constant: &Constant) -> Option<bool> {
+pub(crate) fn equals_constant(id: Id, constant: &Constant) -> Option<bool> {
     match equal_ids(id, constant.id) {
         None if matches!(constant.value, Value::String(_))
             && matches!(id.tag(), Tag::Literal | Tag::ShortString) =>

@@ -100,6 +100,11 @@ impl ConstantList {
         }
     }
 
+    /// The ids of its IRIs and strings.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = Id> + '_ {
+        self.ids.iter().copied()
+    }
+
     /// Whether a list has the term with this id, if ids alone decide it; an error counts as false. `is_all`:
     /// the list has no other elements.
     #[inline]

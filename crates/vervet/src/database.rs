@@ -388,6 +388,12 @@ impl Database {
         Self::new(inner.environment.clone(), inner.directory.clone(), transactions, driver)
     }
 
+    /// The driver that runs its queries, for one that wraps it.
+    #[must_use]
+    pub fn shared_driver(&self) -> Arc<dyn Driver> {
+        Arc::clone(&self.inner.driver)
+    }
+
     /// Writes the current graph in several partitions to a directory without one, for the servers of a
     /// cluster (`vervet cluster init`). Blocks nothing.
     ///

@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn a_binary_without_the_console_or_for_another_target_is_refused() {
-        let text = "vervet 0.1.0 (abc)\nweb console: yes\nParquet: yes\ntarget: a-b\n";
+        let text = "vervet 0.1.0 (abc)\nweb console: yes\nParquet: yes\nkernels for GPUs: yes\ntarget: a-b\n";
         assert_eq!(check_version(text, "a-b"), Ok(()));
         assert!(check_version(text, "a-c").unwrap_err().contains("target: a-c"));
         assert!(check_version(&text.replace("yes", "no"), "a-b").unwrap_err().contains("web console: yes"));

@@ -16,6 +16,9 @@
 //! * `cargo xtask gpu check` compiles the device kernels for GPUs, and fails on warnings, stack frames and
 //!   spills; `gpu build FOLDER` also writes the results. Both need Python; NVRTC is downloaded once. `ci`
 //!   checks, too.
+//! * `cargo xtask gpu mutate` removes each barrier of the device kernels in turn: a test must fail. `gpu
+//!   sanitize` runs their tests under sanitizers; `gpu random [COUNT]` compares random queries on the
+//!   simulated device (default: 50,000 of each kind).
 //! * `cargo xtask dist` builds the program for distribution (`--target TRIPLE`).
 #![forbid(unsafe_code)]
 
@@ -35,7 +38,7 @@ mod tidy;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | gpu check | gpu build FOLDER | conformance lubm | sparql | rdf | protocol | random | random-update | random-flow | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S]\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | gpu check | gpu build FOLDER | gpu mutate | gpu sanitize | gpu random [COUNT] | conformance lubm | sparql | rdf | protocol | random | random-update | random-flow | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S]\n";
 
 /// A step of CI: its name, its command, and its environment variables.
 struct Step {
@@ -91,7 +94,7 @@ fn main() -> ExitCode {
         ["book"] => book::book(false),
         ["book", "--check"] => book::book(true),
         ["chart"] => chart::chart(),
-        ["gpu", arguments @ ..] if matches!(arguments, ["check"] | ["build", _]) => gpu::compile(arguments),
+        ["gpu", arguments @ ..] => gpu::run(arguments).unwrap_or_else(|| Err(USAGE.to_owned())),
         ["dist"] => dist::dist(None),
         ["dist", "--target", triple] => dist::dist(Some(triple)),
         ["conformance", "protocol"] => {

@@ -13,7 +13,8 @@ fn users_7_the_version_names_its_build() {
     assert!(lines[0].starts_with(&first) && lines[0].ends_with(')'), "{lines:?}");
     assert_eq!(lines[1], "web console: yes");
     assert_eq!(lines[2], format!("Parquet: {}", if cfg!(feature = "parquet") { "yes" } else { "no" }));
-    assert!(lines[3].contains(std::env::consts::ARCH), "{lines:?}");
+    assert!(lines[3].starts_with("kernels for GPUs: "), "{lines:?}");
+    assert!(lines[4].contains(std::env::consts::ARCH), "{lines:?}");
     assert_eq!(place.run(&["-V"]).out.trim_end(), lines[0]);
 }
 

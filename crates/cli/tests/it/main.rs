@@ -6,6 +6,7 @@ mod common;
 mod crash;
 mod database;
 mod generated;
+mod gpu;
 mod killed;
 mod leftovers;
 mod logging;

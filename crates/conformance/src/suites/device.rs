@@ -26,6 +26,19 @@ fn random_queries_have_the_same_answers_on_a_device_that_fails() {
     check(5_000..5_120, 61);
 }
 
+/// Steps in `EXISTS` have more rows than estimated, on a device of which every call fails: the plan that the
+/// CPU runs in its place is not the one that the planner would correct.
+#[test]
+fn nested_steps_with_many_rows_run_on_the_cpu() {
+    for seed in [3_000_203, 3_001_348] {
+        let driver = Arc::new(driver(seed, 1));
+        let place = |database: Database| Ok(Spread::here(database.with_driver(Arc::clone(&driver) as _)));
+        assert_eq!(random::case_on(seed, &place).err(), None);
+        let counts = driver.counts();
+        assert!(counts.strips_failed > 0 && counts.strips_on_device == 0, "{counts:?}");
+    }
+}
+
 /// `EXPLAIN` and profiles name the steps on the device.
 #[test]
 fn plans_say_what_runs_on_the_device() {

@@ -1,7 +1,7 @@
 //! Caches within a batch do not change results: the reference is each row in a batch of its own.
 
 use crate::common::{Terms, parse, term};
-use vervet_expression::{CompiledExpression, ComputedTerms, Evaluator};
+use vervet_expression::{CompiledExpression, ComputedTerms, Evaluator, IdOutcome, IdTest};
 use vervet_model::Id;
 
 /// Conditions on `?v0`, each true, false and an error for some of the values below.
@@ -257,5 +257,82 @@ fn lists_of_many_constants_are_disjunctions() {
         assert_eq!(run(&format!("{item} IN ({list})")), expected, "{item} IN ({list})");
         let not = run(&format!("!({})", all.join(" || ")));
         assert_eq!(run(&format!("{item} NOT IN ({list})")), not, "{item} NOT IN ({list})");
+    }
+}
+
+/// What the ids of a row decide about a filter is what the filter finds.
+#[test]
+fn tests_of_ids_agree_with_filters() {
+    let operators = ["=", "!=", "<", "<=", ">", ">="];
+    let constants = [
+        "3",
+        "-1",
+        "'ab'",
+        "'a text longer than an id'",
+        "<urn:v4>",
+        "true",
+        "1.0",
+        "1e0",
+        "'2020-01-01'^^xsd:date",
+        "'05'^^xsd:integer",
+        "'x'^^<urn:t>",
+        "'ab'@en",
+    ];
+    let mut conditions: Vec<String> = CONDITIONS.iter().map(|text| (*text).to_owned()).collect();
+    for operator in operators {
+        conditions.push(format!("?v0 {operator} ?v1"));
+        conditions.push(format!("!(?v1 {operator} ?v0)"));
+        for constant in constants {
+            conditions.push(format!("?v0 {operator} {constant}"));
+            conditions.push(format!("!({constant} {operator} ?v0)"));
+            conditions.push(format!("?v0 {operator} {constant} || ?v0 = 4"));
+            conditions.push(format!("?v0 {operator} {constant} && ?v0 != 4 && ?v1 > 2"));
+        }
+    }
+    conditions.push(format!("?v0 IN ({})", constants.join(", ")));
+    conditions.push(format!("?v0 NOT IN ({})", constants.join(", ")));
+    let many: Vec<String> = (0..20).map(|n| format!("<urn:v{n}>")).collect();
+    conditions.push(format!("?v0 IN ({}, 'ab')", many.join(", ")));
+    conditions.extend(["?v0", "!?v0", "sameTerm(?v0, ?v1)", "!sameTerm(?v0, ?v1)"].map(str::to_owned));
+    let texts = ["-1", "3", "4", "'3'^^xsd:long", "'7'^^xsd:int", "0.0", "'2021-05-05'^^xsd:date", "false"];
+    let mut terms = Terms::default();
+    let all = constants.iter().chain(&texts).map(|text| terms.add(term(text)));
+    let mut values: Vec<Id> = all.collect();
+    values.push(Id::UNBOUND);
+    let computed = ComputedTerms::new();
+    let evaluator = Evaluator::new(&terms, &computed, crate::common::now(), 7);
+    values.push(evaluator.intern(term("'computed'").as_ref()).expect("room"));
+    let mut counts = [0; 3];
+    for condition in &conditions {
+        let expression = CompiledExpression::new(&parse(condition), &evaluator).expect("it compiles");
+        let Some(tests) = expression.id_tests() else { continue };
+        for a in &values {
+            for b in &values {
+                let outcomes: Vec<IdOutcome> = tests.iter().map(|test| outcome(test, [*a, *b])).collect();
+                let mut selection = Vec::new();
+                expression.filter(&evaluator, &[vec![*a], vec![*b]], 1, &mut selection).expect("it runs");
+                if outcomes.contains(&IdOutcome::Rejected) {
+                    counts[0] += 1;
+                    assert!(selection.is_empty(), "{condition}: {a:?} {b:?}");
+                } else if outcomes.contains(&IdOutcome::Undecided) {
+                    counts[2] += 1;
+                } else {
+                    counts[1] += 1;
+                    assert_eq!(selection, [0], "{condition}: {a:?} {b:?}");
+                }
+            }
+        }
+    }
+    assert!(counts.iter().all(|count| *count > 5_000), "{counts:?}");
+}
+
+/// The outcome of a test; relations of two variables are left to those who run them.
+fn outcome(test: &IdTest, values: [Id; 2]) -> IdOutcome {
+    match test {
+        IdTest::Value { variable, intervals } => {
+            let at = intervals.partition_point(|(start, _)| *start <= values[*variable]);
+            intervals[at - 1].1
+        }
+        IdTest::Pair { .. } => IdOutcome::Undecided,
     }
 }

@@ -92,6 +92,22 @@ impl<'a> Stages<'a> {
         Chain::new(&mut self.stages, &mut sink, run).push(batch)
     }
 
+    /// Runs a batch through the stages from the one at this position on.
+    ///
+    /// # Errors
+    /// As [`Stages::push`].
+    pub fn push_from(
+        &mut self,
+        position: usize,
+        batch: &mut Batch,
+        run: &Run<'a>,
+        sink: &mut dyn FnMut(&mut Batch) -> Result<Flow>,
+    ) -> Result<Flow> {
+        let mut sink = |batch: &mut Batch, _: &Run<'a>| sink(batch);
+        let stages = self.stages.get_mut(position..).unwrap_or_default();
+        Chain::new(stages, &mut sink, run).push(batch)
+    }
+
     /// End of input.
     ///
     /// # Errors
