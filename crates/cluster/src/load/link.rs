@@ -54,12 +54,7 @@ struct Watching {
 }
 
 impl Link {
-    pub(crate) fn start(
-        map: &ClusterMap,
-        identity: Arc<Identity>,
-        cancelled: Option<&'static AtomicBool>,
-        on_stop: Option<fn(&Error)>,
-    ) -> Result<Self> {
+    pub(crate) fn start(map: &ClusterMap, identity: Arc<Identity>, signals: Signals) -> Result<Self> {
         let own = map.own()?;
         let mut entries: Vec<_> = map.servers.iter().collect();
         entries.sort_by(|one, other| one.name.cmp(&other.name));
@@ -87,7 +82,7 @@ impl Link {
             let thread = std::thread::Builder::new().name("load-watch".to_owned());
             let names = others.iter().map(|peer| peer.peer().name().to_owned()).collect();
             thread
-                .spawn(move || watch(&reachability, names, &state, &watching, (cancelled, on_stop)))
+                .spawn(move || watch(&reachability, names, &state, &watching, signals))
                 .map_err(|error| Error::io("start a thread that watches the servers", &error))?
         };
         Ok(Self {
@@ -243,16 +238,18 @@ impl Watching {
     }
 }
 
+/// The flag that cancels a load, and what is called when it stops.
+type Signals = (Option<&'static AtomicBool>, Option<fn(&Error)>);
+
 /// Stops the load when it is cancelled, and when a server is gone.
 fn watch(
     reachability: &Reachability,
     names: Vec<String>,
     state: &State,
     watching: &Watching,
-    (cancelled, on_stop): (Option<&'static AtomicBool>, Option<fn(&Error)>),
+    (cancelled, mut on_stop): Signals,
 ) {
     let mut seen = vec![Instant::now(); names.len()];
-    let mut on_stop = on_stop;
     while !watching.sleep(LOOK_INTERVAL) {
         if cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
             state.stop(Error::new(ErrorKind::Cancelled, "the load was cancelled"));

@@ -152,7 +152,7 @@ pub fn load(
     adopt(&options.environment, directory)?;
     // Dropped behind the connections, whose threads may write to it.
     let mut partial = PartialData::create(directory)?;
-    let link = Link::start(&map, identity, options.cancelled, options.on_stop)?;
+    let link = Link::start(&map, identity, (options.cancelled, options.on_stop))?;
     let stop = Arc::clone(&link.state.stop);
     let limits = ThreadLimits { cancelled: Some(Arc::clone(&stop)), ..ThreadLimits::default() }.enter();
     let report_building = |done, total| (options.report)(LoadEvent::Built(done, total));
