@@ -274,12 +274,16 @@ impl Driver for GpuDriver {
         };
         match profile {
             Some(Profile {
-                device: Some(DeviceProfile { steps, strips, strips_on_cpu, launches }), ..
+                device: Some(DeviceProfile { steps, strips, strips_on_cpu, launches, rows_to_cpu }),
+                ..
             }) => {
+                let left = match rows_to_cpu {
+                    0 => String::new(),
+                    rows => format!(", {rows} rows left for the CPU in between"),
+                };
+                let (name, device) = (name(steps), self.name());
                 vec![format!(
-                    "{} on the {}: {strips} strips in {launches} launches, {strips_on_cpu} on the CPU instead",
-                    name(steps),
-                    self.name()
+                    "{name} on the {device}: {strips} strips in {launches} launches, {strips_on_cpu} on the CPU instead{left}"
                 )]
             }
             Some(_) => Vec::new(),
@@ -414,6 +418,7 @@ impl Execution<'_, '_, '_> {
                 self.driver.rows.fetch_add(out.rows as u64, Relaxed);
                 self.pass_on(&out)?;
                 for (position, rows) in &exits {
+                    self.device.rows_to_cpu += rows.rows as u64;
                     self.driver.rows_undecided.fetch_add(rows.rows as u64, Relaxed);
                     self.on_cpu(rows, 0..rows.rows, *position)?;
                 }

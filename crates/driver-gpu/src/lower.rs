@@ -5,7 +5,7 @@
 //!   [`LEGS_MAX`] legs, listed or counted.
 //! * Filters whose conjuncts are tests of ids ([`IdTest`]), up to [`TESTS_MAX`] of them. Rows that these do
 //!   not decide leave for the CPU at that step.
-//! * Exists, not exists and optional parts whose nested pipelines have such steps only; frontiers.
+//! * Exists, not exists, optional parts and unions whose nested pipelines have such steps only; frontiers.
 //!
 //! All others run on the CPU. The part is the run with most steps of the root pipeline that read segments,
 //! before anything that sorts: rows leave the device in another order than they enter. If a group or distinct
@@ -52,6 +52,8 @@ pub(crate) enum LoweredStep<'a> {
     Exists { inner: Vec<DeviceStep<'a>>, row: Variable, wanted: bool },
     /// The output of the nested steps, and the rows without any.
     Optional { inner: Vec<DeviceStep<'a>>, row: Variable },
+    /// The output of each branch.
+    Union { branches: Vec<Vec<DeviceStep<'a>>> },
 }
 
 impl<'a> LoweredStep<'a> {
@@ -63,6 +65,9 @@ impl<'a> LoweredStep<'a> {
             Self::Check { leg, .. } => vec![leg.used],
             Self::Exists { inner, .. } | Self::Optional { inner, .. } => {
                 inner.iter().flat_map(|step| step.op.segments()).collect()
+            }
+            Self::Union { branches } => {
+                branches.iter().flatten().flat_map(|step| step.op.segments()).collect()
             }
         }
     }
@@ -98,7 +103,11 @@ impl<'a> LoweredStep<'a> {
             Self::Empty => Vec::new(),
             Self::Expand { legs, .. } | Self::Count { legs } => legs.iter().map(|leg| leg.key).collect(),
             Self::Check { leg, neighbour } => vec![leg.key, *neighbour],
-            Self::Filter { .. } | Self::Unique | Self::Exists { .. } | Self::Optional { .. } => return None,
+            Self::Filter { .. }
+            | Self::Unique
+            | Self::Exists { .. }
+            | Self::Optional { .. }
+            | Self::Union { .. } => return None,
         };
         let variable = |operand: &Operand| match operand {
             Operand::Variable(variable) => Some(*variable),
@@ -201,6 +210,7 @@ fn forget_ranges(pipeline: &mut Pipeline) {
         step.validity = None;
         match &mut step.step {
             Step::Exists { inner, .. } | Step::Optional { inner, .. } => forget_ranges(inner),
+            Step::Union { branches } => branches.iter_mut().for_each(forget_ranges),
             _ => {}
         }
     }
@@ -241,6 +251,7 @@ pub(crate) fn may_run_on_device(step: &Step) -> bool {
         Step::Filter(expression) => may_be_decided(expression),
         Step::Exists { inner, semi_join_kind: SemiJoinKind::Semi | SemiJoinKind::Anti, .. }
         | Step::Optional { inner, .. } => may_all(inner),
+        Step::Union { branches } => branches.iter().all(may_all),
         _ => false,
     }
 }
@@ -343,6 +354,15 @@ impl<'a> Lowering<'a, '_> {
             Step::Optional { inner, row } => {
                 let inner = self.nested(inner, number)?;
                 inner.map(|inner| LoweredStep::Optional { inner, row: *row })
+            }
+            Step::Union { branches } => {
+                let (mut lowered, mut before) = (Vec::new(), number);
+                for branch in branches {
+                    let Some(steps) = self.nested(branch, before)? else { return Ok(None) };
+                    lowered.push(steps);
+                    before += branch.number_steps();
+                }
+                Some(LoweredStep::Union { branches: lowered })
             }
             _ => None,
         })

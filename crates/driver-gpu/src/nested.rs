@@ -1,4 +1,4 @@
-//! Nested pipelines on the device: `EXISTS`, `NOT EXISTS` and optional parts.
+//! Nested pipelines on the device: `EXISTS`, `NOT EXISTS`, optional parts and unions.
 //!
 //! # Shape
 //! The rows of a table get positions in a column, and a mark for each position. The nested pipeline starts
@@ -6,8 +6,8 @@
 //! rows. Then a test of the marks keeps the rows that `EXISTS` wants, or those without an optional part.
 //!
 //! A row of the nested pipeline that ids do not decide gives its outer row a lesser mark. If no other row
-//! decides, the outer row leaves for the CPU at the outer step. An optional part has passed rows on by then,
-//! so the whole strip runs on the CPU.
+//! decides, the outer row leaves for the CPU at the outer step. An optional part or a union has passed rows
+//! on by then, so the whole strip runs on the CPU.
 
 use crate::lower::{DeviceStep, LoweredStep};
 use crate::rest::{End, Matched, Rest};
@@ -26,12 +26,15 @@ const MATCHED: u64 = MARKS[2];
 impl<'a> Strip<'_, 'a> {
     /// The rows of a table that has run through all steps of a pipeline.
     pub(crate) fn end(&mut self, end: End<'_, 'a>, table: &DeviceTable) -> Result<(), Stop> {
-        let matched = match end {
+        let (step, rest) = match end {
             End::Result => return self.collect(table),
-            End::Matched(matched) => matched,
+            End::Union(step, rest) => (step, *rest),
+            End::Matched(matched) => {
+                self.mark(matched, table, MATCHED)?;
+                let Some(then) = matched.then else { return Ok(()) };
+                then
+            }
         };
-        self.mark(matched, table, MATCHED)?;
-        let Some((step, rest)) = matched.then else { return Ok(()) };
         self.figures[step.number].rows_out += table.rows;
         let mut next = table.clone();
         next.keep(&step.keep);
@@ -63,9 +66,24 @@ impl<'a> Strip<'_, 'a> {
                 }
                 self.leave(self.part.steps.len() - rest.steps.len(), rows)
             }
-            End::Matched(Matched { then: Some(_), .. }) => Err(Stop::Undecided),
+            End::Matched(Matched { then: Some(_), .. }) | End::Union(..) => Err(Stop::Undecided),
             End::Matched(matched) => self.mark(matched, rows, UNDECIDED),
         }
+    }
+
+    /// The output of each branch for the rows of the table.
+    pub(crate) fn union(
+        &mut self,
+        rest: Rest<'_, 'a>,
+        table: &DeviceTable,
+        branches: &[Vec<DeviceStep<'a>>],
+    ) -> Result<(), Stop> {
+        let Some(step) = rest.steps.first() else { return Ok(()) };
+        let after = rest.after(1);
+        for branch in branches {
+            self.run_from(Rest { steps: branch, end: End::Union(step, &after) }, table)?;
+        }
+        Ok(())
     }
 
     /// Keeps the rows with output of `inner`, or those without.

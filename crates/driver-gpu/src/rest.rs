@@ -18,6 +18,8 @@ pub(crate) enum End<'r, 'a> {
     Result,
     /// They mark the positions of their outer rows.
     Matched(&'r Matched<'r, 'a>),
+    /// They are rows of a union: its step, and the steps behind it.
+    Union(&'r DeviceStep<'a>, &'r Rest<'r, 'a>),
 }
 
 /// The outer rows of a nested pipeline.
@@ -43,6 +45,7 @@ impl<'a> Rest<'_, 'a> {
                 End::Result => 1,
                 End::Matched(Matched { then: Some((_, rest)), .. }) => rest.depth(),
                 End::Matched(Matched { then: None, .. }) => 0,
+                End::Union(_, rest) => rest.depth(),
             }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) enum Stop {
     Windows,
     /// A multiplicity above 2^64.
     Overflow,
-    /// A row of an optional part that ids do not decide.
+    /// A row of an optional part or a union that ids do not decide.
     Undecided,
     /// An error of the query.
     Query(Error),

@@ -170,6 +170,7 @@ impl<'a> Strip<'_, 'a> {
             LoweredStep::Unique => self.unique(rest, table),
             LoweredStep::Exists { inner, row, wanted } => self.exists(rest, table, inner, *row, *wanted),
             LoweredStep::Optional { inner, row } => self.optional(rest, table, inner, *row),
+            LoweredStep::Union { branches } => self.union(rest, table, branches),
             LoweredStep::Expand { .. }
             | LoweredStep::Count { .. }
             | LoweredStep::Check { .. }

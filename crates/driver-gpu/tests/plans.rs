@@ -119,6 +119,8 @@ struct Names {
     /// Bound in some rows.
     optional: Vec<Variable>,
     free: Vec<Variable>,
+    /// Whether rows carry their positions.
+    has_rows: bool,
 }
 
 impl Names {
@@ -167,7 +169,12 @@ fn condition(names: &Names, data: &Data, random: &mut Rng, depth: u8) -> Express
         5 => Expression::Not(Box::new(condition(names, data, random, depth - 1))),
         6 => {
             // Of one variable.
-            let name = Names { bound: vec![names.any(random)], optional: Vec::new(), free: Vec::new() };
+            let name = Names {
+                bound: vec![names.any(random)],
+                optional: Vec::new(),
+                free: Vec::new(),
+                has_rows: false,
+            };
             Expression::Or((0..2).map(|_| condition(&name, data, random, depth - 1)).collect())
         }
         _ => Expression::And((0..2).map(|_| condition(names, data, random, depth - 1)).collect()),
@@ -186,7 +193,7 @@ fn steps(
     let mut has_frontier = false;
     for _ in 0..count {
         let (key, access_here) = (names.operand(data, random), access(data, random));
-        match random.u8(0..if nested > 0 { 16 } else { 12 }) {
+        match random.u8(0..if nested > 0 { 18 } else { 12 }) {
             0..=2 => {
                 let Some(neighbour) = names.bind() else { break };
                 out.push(Step::Expand { key, access: access_here, neighbour: Some(neighbour), edge: None });
@@ -209,8 +216,31 @@ fn steps(
             }
             8..=10 => out.push(Step::Filter(condition(names, data, random, 2))),
             11 => {
+                // Positions are those of a batch: the planner puts no frontier where they are carried.
+                if names.has_rows {
+                    continue;
+                }
                 has_frontier = true;
                 out.push(Step::Frontier { variables: Vec::new() });
+            }
+            16 | 17 => {
+                let outer = names.bound.len();
+                let mut branches = Vec::new();
+                for _ in 0..random.usize(1..4) {
+                    let mut inner = Vec::new();
+                    let count = random.usize(1..3);
+                    has_frontier |= steps(count, nested - 1, names, data, random, &mut inner);
+                    let planned = |step| PlanStep { step, keep: Vec::new(), rows: 1.0, validity: None };
+                    if !inner.is_empty() {
+                        branches.push(Pipeline { steps: inner.into_iter().map(planned).collect() });
+                    }
+                    // Bound in the rows of one branch.
+                    let new = names.bound.split_off(outer);
+                    names.optional.extend(new);
+                }
+                if !branches.is_empty() {
+                    out.push(Step::Union { branches });
+                }
             }
             kind => {
                 let Some(row) = names.fresh() else { break };
@@ -218,7 +248,9 @@ fn steps(
                 let mut inner = Vec::new();
                 let count = random.usize(1..4);
                 let maybe = names.optional.len();
+                let outer_rows = std::mem::replace(&mut names.has_rows, true);
                 has_frontier |= steps(count, nested - 1, names, data, random, &mut inner);
+                names.has_rows = outer_rows;
                 if inner.is_empty() {
                     continue;
                 }
@@ -273,6 +305,10 @@ fn finish(steps: &mut [PlanStep], live: &[Variable]) -> Vec<Variable> {
                 live.extend(finish(&mut inner.steps, &[*row]));
                 live.retain(|variable| variable != row);
             }
+            Step::Union { branches } => {
+                let after = std::mem::take(&mut live);
+                branches.iter_mut().for_each(|branch| live.extend(finish(&mut branch.steps, &after)));
+            }
             Step::Optional { inner, row } => {
                 let after = [live.as_slice(), &[*row]].concat();
                 live.extend(finish(&mut inner.steps, &after));
@@ -288,7 +324,7 @@ fn case(seed: u64) -> Case {
     let random = &mut Rng::with_seed(seed);
     let data = data(random);
     let free = (0..VARIABLES as u16).rev().map(Variable).collect();
-    let mut names = Names { bound: Vec::new(), optional: Vec::new(), free };
+    let mut names = Names { bound: Vec::new(), optional: Vec::new(), free, has_rows: false };
     let mut all = Vec::new();
     if random.u8(0..3) == 0 {
         let variables = names.bind().into_iter().collect();
@@ -416,7 +452,8 @@ fn compare(seeds: std::ops::Range<u64>, faults: fn(&mut Rng) -> Faults) -> Devic
         let driver = GpuDriver::new(Arc::new(LocalDriver::default()), Box::new(device), options);
         // Some products are above the number of rows that a test wants to compare.
         let Ok((expected, expected_profile)) = on_cpu(&case) else { continue };
-        if expected.len() > 20_000 {
+        let rows: u64 = expected_profile.steps.iter().map(|step| step.rows_out).sum();
+        if expected.len() > 10_000 || rows > 40_000 {
             continue;
         }
         for _ in 0..2 {
@@ -450,7 +487,7 @@ fn random_plans_have_the_results_of_the_cpu() {
     let sum = compare(0..300, |_| Faults::default());
     assert!(sum.queries_on_device > 300, "{sum:?}");
     assert!(sum.strips_unfit > 0 && sum.passes > 0 && sum.strips_failed == 0, "{sum:?}");
-    assert!(sum.rows_undecided > 1_000, "{sum:?}");
+    assert!(sum.rows_undecided > 500, "{sum:?}");
 }
 
 #[test]
@@ -590,6 +627,9 @@ fn filters_decide_as_on_the_cpu() {
         let (found, profile) = on_device(&case, &driver, &Control::default()).expect("an answer");
         assert_eq!(found, expected, "{condition:?}");
         assert_eq!(profile.steps[2].rows_out, expected.len() as u64, "{condition:?}");
+        let left = profile.device.as_ref().map_or(0, |device| device.rows_to_cpu);
+        let notes = driver.notes(&case.plan, Parallelism::default(), Some(&profile)).concat();
+        assert_eq!(notes.contains(&format!("{left} rows left for the CPU")), left > 0, "{notes}");
     }
     let counts = driver.counts();
     // The ids of doubles, decimals and long texts decide little.

@@ -501,6 +501,8 @@ pub struct DeviceProfile {
     pub strips_on_cpu: u64,
     /// Kernels that were launched.
     pub launches: u64,
+    /// Rows that left the device for the CPU at a step in the middle.
+    pub rows_to_cpu: u64,
 }
 
 /// Rows that were sent from server to server, and the bytes of the requests or answers with them.
