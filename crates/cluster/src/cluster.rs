@@ -8,9 +8,9 @@ use crate::map::{ClusterMap, ServerEntry};
 use crate::peer_part::PeerPart;
 use crate::reachability::Reachability;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use vervet::{Database, DatabaseOptions};
+use vervet::{Database, DatabaseOptions, Durability};
 use vervet_driver_cluster::{ClusterCounts, ClusterDriver, Servers};
 use vervet_driver_local::LocalDriver;
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
@@ -108,6 +108,26 @@ pub(crate) fn open_identity(directory: &Path, map: &ClusterMap) -> Result<Identi
 /// Begins the name of the directory with the log of the writer; the number of the build of its data follows.
 const CHANGES: &str = "changes-";
 
+/// How long the writer waits at its start for servers whose partitions its log concerns.
+const START_WAIT: Duration = Duration::from_secs(60);
+
+/// Time between two attempts.
+const START_INTERVAL: Duration = Duration::from_millis(300);
+
+/// Opens the database of the writer, when the servers that its log concerns answer.
+fn open_to_write(open: impl Fn() -> Result<Database>) -> Result<Database> {
+    let begun = Instant::now();
+    loop {
+        match open() {
+            Err(error) if error.kind() == ErrorKind::Unavailable && begun.elapsed() < START_WAIT => {
+                tracing::warn!(target: "vervet", "the writer waits: {error}");
+                std::thread::sleep(START_INTERVAL);
+            }
+            opened => return opened,
+        }
+    }
+}
+
 /// Why a graph without a writer is not changed.
 fn only_read() -> Error {
     Error::new(ErrorKind::Unsupported, "this graph is spread over several servers, which only read it")
@@ -126,17 +146,18 @@ fn written_elsewhere(map: &ClusterMap, writer: &str) -> Error {
 struct Requests {
     own: Arc<PartitionedBase>,
     driver: Arc<ClusterDriver>,
-    /// The database, at the writer.
-    writing: Option<Database>,
+    /// The database, at the writer, once it has read its log, and a random number of this process.
+    writing: Arc<OnceLock<Database>>,
+    opening: u64,
     directory: PathBuf,
 }
 
 impl Handler for Requests {
     fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let answered = if request.first() == Some(&following::READ_LOG) {
-            let not_writer = || Error::new(ErrorKind::Unsupported, "this server is not the writer");
-            let database = self.writing.as_ref().ok_or_else(not_writer);
-            database.and_then(|database| following::answer(database, request, out))
+            let not_writer = || Error::new(ErrorKind::Unavailable, "this server does not write, or not yet");
+            let database = self.writing.get().ok_or_else(not_writer);
+            database.and_then(|database| following::answer((database, self.opening), request, out))
         } else if ClusterDriver::is_request(request) {
             self.driver.answer(request, out)
         } else {
@@ -188,11 +209,36 @@ impl Cluster {
         let driver = ClusterDriver::new(LocalDriver::new(options.gate), Arc::new(servers), seed);
         let driver = Arc::new(driver);
         let is_writer = map.writer.as_ref() == Some(&own.name);
+        let log = directory.join(format!("{CHANGES}{:016x}", files.build()));
+        if !is_writer && log.exists() {
+            let what = format!("this server has changes in {}, and is not the writer", log.display());
+            return Err(Error::new(ErrorKind::Input, what).with_hint(format!(
+                "name it in cluster.toml of all servers (writer = \"{}\"), or move the changes away",
+                own.name
+            )));
+        }
+        let bind = map.bind.clone().unwrap_or_else(|| own.address.clone());
+        let writing = Arc::<OnceLock<Database>>::default();
+        let opening = options.environment.random.next_u64();
+        let requests = Arc::new(Requests {
+            own: answering,
+            driver: Arc::clone(&driver),
+            writing: Arc::clone(&writing),
+            opening: opening.map_err(|error| Error::io("draw a random number", &error))?,
+            directory: directory.to_owned(),
+        });
+        // Before the log is read, which may concern partitions of servers that wait for those of this one.
+        let server = PeerServer::bind(&bind, identity, hello(), requests)?;
         let (database, follower) = match &map.writer {
             None => (Database::read_only(reading, only_read(), Arc::clone(&driver) as _, options), None),
             Some(_) if is_writer => {
-                let log = directory.join(format!("{CHANGES}{:016x}", files.build()));
-                (Database::over(reading, &log, Arc::clone(&driver) as _, options)?, None)
+                // Others follow what is synced.
+                let options = DatabaseOptions { durability: Durability::Sync, ..options.clone() };
+                let database = open_to_write(|| {
+                    Database::over(Arc::clone(&reading) as _, &log, Arc::clone(&driver) as _, &options)
+                })?;
+                _ = writing.set(database.clone());
+                (database, None)
             }
             Some(writer) => {
                 let refusal = written_elsewhere(&map, writer);
@@ -203,14 +249,6 @@ impl Cluster {
             }
         };
         driver.ask_for_changes(database.changes_probe());
-        let bind = map.bind.clone().unwrap_or_else(|| own.address.clone());
-        let requests = Arc::new(Requests {
-            own: answering,
-            driver: Arc::clone(&driver),
-            writing: is_writer.then(|| database.clone()),
-            directory: directory.to_owned(),
-        });
-        let server = PeerServer::bind(&bind, identity, hello(), requests)?;
         let partitions = files.partitioning().count();
         let following = follower.map(|(follower, peer)| Following::start(follower, peer)).transpose()?;
         let reachability = Reachability::watch(&peers)?;
@@ -237,6 +275,7 @@ impl Cluster {
                 writer: writer.clone(),
                 timestamp: self.database.snapshot().timestamp(),
                 behind_bytes: 0,
+                is_complete: true,
                 failure: None,
                 has_ended: false,
             }),

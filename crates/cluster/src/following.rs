@@ -3,14 +3,16 @@
 //! # Shape
 //! A follower asks the writer for the records behind its own last one; the writer answers at once if it has
 //! some, or after a while. A request is [`READ_LOG`], the position of the last record and the milliseconds to
-//! wait (8 bytes each, as all numbers); the answer is the id of the log, its end, and the records: position,
-//! kind, length, content.
+//! wait (8 bytes each, as all numbers); the answer is the id of the log, a number of this opening of it, its
+//! end, and the records: position, kind, length, content.
 //! # Invariants
-//! 1. A follower applies the records of one log, in order, each once. With another log it stops.
+//! 1. A follower applies the records of one opening of one log, in order, each once. When the writer was
+//!    started again, it takes all records again, since a log may have been replaced by a copy, and shows them
+//!    when it has all.
 //! 2. What a follower shows, the writer has synced.
 //! # Failures
-//! While the writer is away, followers answer with what they have. A follower begins again from the base when
-//! it is started.
+//! While the writer, or a server whose partitions a change concerns, is away, followers answer with what they
+//! have, and ask again.
 
 use crate::peer_part::PeerPart;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +21,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use vervet::{Database, Follower, LogRecord, Timestamp};
 use vervet_codec::{Damaged, Reader, write_u64};
-use vervet_model::{Error, Result, ThreadLimits, lock};
+use vervet_model::{Error, ErrorKind, Result, ThreadLimits, lock};
 use vervet_partition::Remote;
 
 /// Kind of the request for records: none of those of partitions and tasks.
@@ -46,14 +48,16 @@ pub struct ChangesStatus {
     pub timestamp: Timestamp,
     /// Bytes of the log of the writer that this server has not applied, as of its last answer.
     pub behind_bytes: u64,
+    /// This server has once had all changes since it, or the writer, was started.
+    pub is_complete: bool,
     /// Why the last request for changes has failed; `None`: it has not, or this server is the writer.
     pub failure: Option<String>,
     /// This server asks for no more changes, and has to be started again.
     pub has_ended: bool,
 }
 
-/// Answers a request for records, at the writer.
-pub(crate) fn answer(database: &Database, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
+/// Answers a request for records, at the writer. `opening`: a random number of this process.
+pub(crate) fn answer((database, opening): (&Database, u64), request: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let wrong = |damaged: Damaged| Error::corrupt("a request of another server", damaged.0);
     let mut reader = Reader::new(request.get(1..).unwrap_or_default());
     let (after, wait) = (reader.u64().map_err(wrong)?, reader.u64().map_err(wrong)?);
@@ -63,7 +67,7 @@ pub(crate) fn answer(database: &Database, request: &[u8], out: &mut Vec<u8>) -> 
         std::thread::sleep(LOOK_INTERVAL);
     }
     let (log, records) = database.read_log(after, ANSWER_BYTES)?;
-    for number in [log, database.synced_log_end(), records.len() as u64] {
+    for number in [log, opening, database.synced_log_end(), records.len() as u64] {
         write_u64(number, out);
     }
     for LogRecord { lsn, kind, payload } in &records {
@@ -75,10 +79,11 @@ pub(crate) fn answer(database: &Database, request: &[u8], out: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// The id of the log, its end, and records.
-fn read_answer(mut bytes: &[u8]) -> Result<(u64, u64, Vec<LogRecord>), Damaged> {
+/// The log and its opening, its end, and records.
+fn read_answer(mut bytes: &[u8]) -> Result<([u64; 2], u64, Vec<LogRecord>), Damaged> {
     let rest = &mut bytes;
-    let (log, end, count) = (take_number(rest)?, take_number(rest)?, take_number(rest)?);
+    let log = [take_number(rest)?, take_number(rest)?];
+    let (end, count) = (take_number(rest)?, take_number(rest)?);
     let mut records = Vec::new();
     for _ in 0..count {
         let (lsn, kind, length) = (take_number(rest)?, take_number(rest)?, take_number(rest)?);
@@ -116,8 +121,8 @@ struct State {
 
 #[derive(Default)]
 struct Progress {
-    /// The id of the log, once it is known.
-    log: Option<u64>,
+    /// The log and its opening, once they are known.
+    log: Option<[u64; 2]>,
     /// The last record that was applied.
     after: u64,
     /// The end of the log as of the last answer.
@@ -125,6 +130,7 @@ struct Progress {
     /// The last request has failed, or a record could not be applied.
     failure: Option<String>,
     has_ended: bool,
+    is_complete: bool,
 }
 
 impl Following {
@@ -150,6 +156,7 @@ impl Following {
             writer: self.state.writer.peer().name().to_owned(),
             timestamp: self.state.follower.transactions().current().timestamp,
             behind_bytes: progress.end.saturating_sub(progress.after),
+            is_complete: progress.is_complete,
             failure: progress.failure.clone(),
             has_ended: progress.has_ended,
         }
@@ -210,18 +217,31 @@ impl State {
         let answer = self.writer.send(&request).and_then(|answer| answer.receive()).map_err(Stop::Retry)?;
         let damaged = |damaged: Damaged| Stop::Retry(Error::corrupt("records of the writer", damaged.0));
         let (log, end, records) = read_answer(&answer).map_err(damaged)?;
-        if known.is_some_and(|known| known != log) || end < after {
-            let what = "the writer has another log than before";
-            return Err(Stop::Over(Error::corrupt(self.writer.peer().name(), what)));
+        if known.is_some_and(|known| known != log) {
+            // These records are behind those of another opening: they are asked for again, from the first.
+            self.follower.restart();
+            *lock(&self.progress) = Progress { log: Some(log), end, ..Progress::default() };
+            return Ok(());
         }
-        if !records.is_empty() {
-            self.follower.apply(&records).map_err(Stop::Over)?;
+        match records.is_empty() {
+            true => self.follower.show().map_err(stop)?,
+            false => drop(self.follower.apply(&records).map_err(stop)?),
         }
         let mut progress = lock(&self.progress);
         progress.log = Some(log);
-        progress.end = end;
         progress.after = records.last().map_or(after, |last| last.lsn);
+        // The log may end with marks, which are no records.
+        progress.end = if records.is_empty() { progress.after } else { end };
+        progress.is_complete |= records.is_empty();
         Ok(())
+    }
+}
+
+/// Why records were not applied: those that are damaged never will be.
+fn stop(error: Error) -> Stop {
+    match error.kind() {
+        ErrorKind::Corrupt | ErrorKind::Internal | ErrorKind::Input => Stop::Over(error),
+        _ => Stop::Retry(error),
     }
 }
 
@@ -246,12 +266,12 @@ mod tests {
     #[test]
     fn damaged_answers_are_refused() {
         let mut bytes = Vec::new();
-        for number in [7, 30, 1, 30, 2, 3] {
+        for number in [7, 8, 30, 1, 30, 2, 3] {
             write_u64(number, &mut bytes);
         }
         bytes.extend(b"abc");
         let record = LogRecord { lsn: 30, kind: 2, payload: b"abc".to_vec() };
-        assert_eq!(read_answer(&bytes), Ok((7, 30, vec![record])));
+        assert_eq!(read_answer(&bytes), Ok(([7, 8], 30, vec![record])));
         for end in 0..bytes.len() {
             assert!(read_answer(&bytes[..end]).is_err(), "{end}");
         }

@@ -31,7 +31,7 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use vervet_cluster::Cluster;
+use vervet_cluster::{ChangesStatus, Cluster};
 
 /// Handles any request.
 pub(crate) async fn answer(
@@ -125,10 +125,17 @@ fn ready(state: &State) -> Outcome {
 
 /// The other servers of a cluster that cannot be reached. Names alone: the response needs no credentials.
 fn unreachable(cluster: &Cluster) -> Option<String> {
-    if cluster.changes().is_some_and(|changes| changes.has_ended) {
-        return Some(
-            "this server does not follow the changes of the graph any more: start it again".to_owned(),
-        );
+    let changes = cluster.changes();
+    let reason = |changes: ChangesStatus| match changes {
+        ChangesStatus { has_ended: true, .. } => {
+            Some("does not follow the changes of the graph: start it again")
+        }
+        ChangesStatus { is_complete: false, .. } => Some("does not have all changes of the graph yet"),
+        ChangesStatus { failure: Some(_), .. } => Some("gets no changes of the graph at present"),
+        _ => None,
+    };
+    if let Some(reason) = changes.and_then(reason) {
+        return Some(format!("this server {reason}"));
     }
     let peers = cluster.peers().into_iter().filter(|peer| peer.unreachable.is_some());
     let names: Vec<String> = peers.map(|peer| peer.name).collect();

@@ -45,7 +45,7 @@ use crate::writer::Writer;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use vervet_delta::Version;
-use vervet_log::{Log, Lsn, RECORD_BYTES_MAX};
+use vervet_log::{Log, Lsn};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// See the header of this file.
@@ -131,7 +131,8 @@ impl Committer {
         let log = self.writer.log()?;
         let CommitRequest { isolation, began, own, changes, reads, constraint_check } = request;
         let changes: Arc<[Mutation]> = changes.into();
-        let record = if log.is_some() { record_of(&changes)? } else { Vec::new() };
+        let record =
+            if log.is_some() { record_of(&changes, self.writer.record_bytes_max())? } else { Vec::new() };
         let sets = ValidationSets::new(isolation, &reads, &began, &changes);
         let validated = self.validate_early(&began, &sets).map_err(|reason| self.error(&began, reason))?;
         if let Some(log) = log {
@@ -206,12 +207,20 @@ impl Committer {
     /// Commits the queued requests in order, and answers them.
     fn commit_all(&self, head: &mut HeadGuard<'_>, log: Option<&Log>, requests: Vec<Request>) {
         let before = Arc::clone(head.published());
-        let mut next = NextVersion { version: None, timestamp: before.timestamp, changes: before.changes };
+        let mut next = NextVersion::of(&before);
         let mut accepted: Vec<Request> = Vec::with_capacity(requests.len());
         for request in requests {
             match self.accept(head, &before, &mut next, &accepted, &request) {
                 Ok(()) => accepted.push(request),
                 Err(reason) => answer(request, Err(reason)),
+            }
+            if let Some(error) = next.broken.take() {
+                // None of them is in the log.
+                head.undo_after(before.timestamp);
+                for request in accepted.drain(..) {
+                    answer(request, Err(AbortReason::Failed(error.clone())));
+                }
+                next = NextVersion::of(&before);
             }
         }
         let Some(version) = next.version else { return };
@@ -342,15 +351,23 @@ struct NextVersion {
     version: Option<Version>,
     timestamp: Timestamp,
     changes: u64,
+    /// The accepted requests could not be applied again: none of them can commit.
+    broken: Option<Error>,
 }
 
 impl NextVersion {
-    /// Restores the state before a request that failed half way.
+    fn of(before: &Published) -> Self {
+        Self { version: None, timestamp: before.timestamp, changes: before.changes, broken: None }
+    }
+
+    /// Restores the state before a request that failed half way. What could be applied once can be again,
+    /// unless the base cannot be read any more, such as at another server.
     fn undo(&mut self, before: &Published, accepted: &[Request]) {
         let mut version = before.version.clone();
-        let again = accepted.iter().try_for_each(|request| apply_all(&mut version, &request.changes));
-        debug_assert!(again.is_ok(), "what could be applied once can be again");
-        self.version = (!accepted.is_empty()).then_some(version);
+        match accepted.iter().try_for_each(|request| apply_all(&mut version, &request.changes)) {
+            Ok(()) => self.version = (!accepted.is_empty()).then_some(version),
+            Err(error) => self.broken = Some(error),
+        }
     }
 }
 
@@ -359,10 +376,10 @@ fn answer(request: Request, outcome: Result<CommitReceipt, AbortReason>) {
     *lock(&slot) = Some(CommitOutcome { outcome, _request: request });
 }
 
-fn record_of(changes: &[Mutation]) -> Result<Vec<u8>> {
+fn record_of(changes: &[Mutation], bytes_max: usize) -> Result<Vec<u8>> {
     let mut record = Vec::with_capacity(16 * changes.len() + 16);
     record::write_commit(changes, &mut record);
-    if record.len() > RECORD_BYTES_MAX {
+    if record.len() > bytes_max {
         let message =
             format!("a transaction of {} changes does not fit into a record of the log", changes.len());
         return Err(Error::new(ErrorKind::Input, message).with_hint("split it, or load a file"));

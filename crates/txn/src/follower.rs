@@ -11,7 +11,7 @@
 use crate::mutation::Timestamp;
 use crate::options::Options;
 use crate::published::Published;
-use crate::recovery::Replay;
+use crate::recovery::{Replay, version_of};
 use crate::sync::{Mutex, lock};
 use crate::transactions::Transactions;
 use std::sync::Arc;
@@ -24,7 +24,15 @@ use vervet_store::Base;
 #[derive(Debug)]
 pub struct Follower {
     transactions: Arc<Transactions>,
-    replay: Mutex<Replay>,
+    base: Arc<dyn Base>,
+    state: Mutex<FollowerState>,
+}
+
+#[derive(Debug)]
+struct FollowerState {
+    replay: Replay,
+    /// The replay has begun again, and is not visible yet.
+    is_behind: bool,
 }
 
 /// A record of the log of another process.
@@ -42,10 +50,29 @@ impl Follower {
     /// A follower over `base` without changes; transactions with changes fail with `refusal`.
     #[must_use]
     pub fn new(environment: Environment, base: Arc<dyn Base>, options: Options, refusal: Error) -> Self {
-        let transactions = Transactions::read_only(environment, base, options, refusal);
+        let transactions = Transactions::read_only(environment, Arc::clone(&base), options, refusal);
         let current = transactions.current();
         let replay = Replay::new(current.version.clone(), current.timestamp, Vec::new());
-        Self { transactions, replay: Mutex::new(replay) }
+        Self { transactions, base, state: Mutex::new(FollowerState { replay, is_behind: false }) }
+    }
+
+    /// Begins again from the base: the next records are the first ones. The graph stays as it is until
+    /// [`Follower::show`].
+    pub fn restart(&self) {
+        let replay = Replay::new(version_of(Arc::clone(&self.base)), Timestamp::default(), Vec::new());
+        *lock(&self.state) = FollowerState { replay, is_behind: true };
+    }
+
+    /// Makes what was applied since [`Follower::restart`] visible.
+    ///
+    /// # Errors
+    /// As [`Follower::apply`].
+    pub fn show(&self) -> Result<()> {
+        let mut state = lock(&self.state);
+        if std::mem::take(&mut state.is_behind) {
+            self.publish(&state.replay)?;
+        }
+        Ok(())
     }
 
     /// The graph.
@@ -57,27 +84,34 @@ impl Follower {
     /// Applies the next records, and makes their commits visible together. Returns the last timestamp.
     ///
     /// # Errors
-    /// Corrupt: they are damaged, or not the next ones; the graph stays as it was before the call, and
-    /// nothing more can be applied.
+    /// Corrupt: they are damaged, or not the next ones. Unavailable: the base cannot be read. All stays as it
+    /// was before the call, which may be repeated.
     pub fn apply(&self, records: &[LogRecord]) -> Result<Timestamp> {
-        let mut replay = lock(&self.replay);
+        let mut state = lock(&self.state);
+        let mut replay = state.replay.clone();
         for LogRecord { lsn, kind, payload } in records {
             replay
                 .record(*kind, payload)
                 .map_err(|error| error.context(format_args!("the record before {lsn} of the log")))?;
         }
         replay.add()?;
-        let before = self.transactions.current();
-        if replay.timestamp > before.timestamp {
-            let constraints = replay.constraints()?;
-            let published = Published {
-                constraints,
-                changes: before.changes + records.len() as u64,
-                ..before.with(replay.version.clone(), replay.timestamp)
-            };
-            self.transactions.head().lock().replace(Arc::new(published));
+        let timestamp = replay.timestamp;
+        if !state.is_behind && timestamp > self.transactions.current().timestamp {
+            self.publish(&replay)?;
         }
-        Ok(replay.timestamp)
+        state.replay = replay;
+        Ok(timestamp)
+    }
+
+    fn publish(&self, replay: &Replay) -> Result<()> {
+        let before = self.transactions.current();
+        let published = Published {
+            constraints: replay.constraints()?,
+            changes: before.changes + 1,
+            ..before.with(replay.version.clone(), replay.timestamp)
+        };
+        self.transactions.head().lock().replace(Arc::new(published));
+        Ok(())
     }
 }
 

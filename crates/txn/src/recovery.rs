@@ -163,7 +163,7 @@ fn recover_over(
 }
 
 /// The replay of a log over a base.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Replay {
     pub(crate) version: Version,
     pub(crate) timestamp: Timestamp,

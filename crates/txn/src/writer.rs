@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use vervet_delta::Version;
 use vervet_env::Environment;
-use vervet_log::{Durability, Log, LogId, LogOptions, Lsn, RecoveryReport};
+use vervet_log::{Durability, Log, LogId, LogOptions, Lsn, RECORD_BYTES_MAX, RecoveryReport};
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
 use vervet_store::{Base, BuildOptions, CheckpointPosition, Store, StoreBuilder, Target};
@@ -132,6 +132,11 @@ impl Writer {
     /// [`Writer::failure`].
     pub(crate) fn check_failure(&self) -> Result<()> {
         self.failure().map_or(Ok(()), |failure| Err(failure.clone()))
+    }
+
+    /// The longest record: one that followers take has to fit into an answer to them.
+    pub(crate) fn record_bytes_max(&self) -> usize {
+        if self.over.is_some() { FOLLOWED_RECORD_BYTES_MAX } else { RECORD_BYTES_MAX }
     }
 
     /// Whether the base may be replaced, by a load or a checkpoint.
@@ -302,6 +307,14 @@ impl Writer {
     /// Those of [`Writer::log`] and [`Numbering::admit_term`]; [`ErrorKind::Conflict`]: a load has added it.
     pub(crate) fn intern(&self, version: &Version, term: TermRef<'_>) -> Result<Id> {
         self.check_failure()?;
+        if self.over.is_some() && text_bytes(term) > FOLLOWED_RECORD_BYTES_MAX {
+            let what = format!(
+                "a term of more than {FOLLOWED_RECORD_BYTES_MAX} bytes in a graph of several servers"
+            );
+            return Err(
+                Error::new(ErrorKind::Input, what).with_hint("divide the text, or load it with a file")
+            );
+        }
         let _admitted = self.numbering.admit_term(&self.head, version)?;
         let is_in_new_base = self.head.with_newest(|newest| {
             let base = newest.version.base();
@@ -331,6 +344,19 @@ impl Writer {
     /// 64 random bits.
     pub(crate) fn random(&self) -> Result<u64> {
         self.environment.random.next_u64().map_err(|error| Error::io("draw a random number", &error))
+    }
+}
+
+/// The longest record of a log that other processes follow.
+const FOLLOWED_RECORD_BYTES_MAX: usize = 32 << 20;
+
+/// About the length of the text of a term; of a triple term, that of its parts.
+fn text_bytes(term: TermRef<'_>) -> usize {
+    match term {
+        TermRef::NamedNode(node) => node.as_str().len(),
+        TermRef::BlankNode(node) => node.as_str().len(),
+        TermRef::Literal(literal) => literal.value().len() + literal.datatype().as_str().len(),
+        TermRef::Triple(triple) => triple.to_string().len(),
     }
 }
 

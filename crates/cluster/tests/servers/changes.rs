@@ -143,6 +143,84 @@ fn followers_see_whole_commits_in_order() {
     });
 }
 
+/// Servers whose partitions the log concerns may be away when others start: those ask again.
+#[test]
+fn servers_start_in_any_order() {
+    let twin = graph();
+    let (mut servers, directories, _folder) = start_with(&graph(), 3, Some("a"));
+    let updates = [
+        "INSERT { ?s <urn:next> <urn:v1> } WHERE { ?s <urn:hub> <urn:v0> }",
+        "DELETE { ?s <urn:size> ?z } WHERE { ?s <urn:size> ?z ; a <urn:T1> }",
+    ];
+    for update in updates {
+        twin.update(update).expect("an update");
+        servers[0].database().update(update).expect("an update");
+    }
+    drop(servers.split_off(1));
+    let b = open(&directories[1]);
+    let begun = Instant::now();
+    while b.changes().expect("it changes").failure.is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it needs server c");
+        std::thread::yield_now();
+    }
+    let changes = b.changes().expect("it changes");
+    assert!(!changes.is_complete && !changes.has_ended, "{changes:?}");
+    let c = open(&directories[2]);
+    wait_for(&b, &servers[0]);
+    wait_for(&c, &servers[0]);
+    drop((servers, b, c));
+    // All again, the writer first.
+    let servers = std::thread::scope(|scope| {
+        let a = scope.spawn(|| open(&directories[0]));
+        let (b, c) = (open(&directories[1]), open(&directories[2]));
+        [a.join().expect("no panic"), b, c]
+    });
+    servers.iter().for_each(|server| wait_for(server, &servers[0]));
+    for query in QUERIES {
+        let expected = answers(&twin, query);
+        servers.iter().for_each(|server| assert_eq!(answers(server.database(), query), expected, "{query}"));
+    }
+}
+
+/// A log that was replaced by an older copy while the writer was down: followers take the new history.
+#[test]
+fn a_log_that_is_replaced_by_a_copy() {
+    let (mut servers, directories, folder) = start_with(&graph(), 2, Some("a"));
+    let insert = |server: &Cluster, number: u32| {
+        let update = format!("INSERT DATA {{ <urn:x> <urn:number> {} }}", 100 + number);
+        server.database().update(&update).expect("an update");
+    };
+    insert(&servers[0], 1);
+    wait_for(&servers[1], &servers[0]);
+    let entries = std::fs::read_dir(&directories[0]).expect("a directory");
+    let log = entries.map(|entry| entry.expect("an entry").path());
+    let log = log.into_iter().find(|path| path.to_string_lossy().contains("changes-")).expect("a log");
+    let copy = folder.path().join("copy");
+    let copy_all = |from: &std::path::Path, to: &std::path::Path| {
+        std::fs::create_dir_all(to).expect("made");
+        for entry in std::fs::read_dir(from).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            std::fs::copy(&path, to.join(path.file_name().expect("a name"))).expect("copied");
+        }
+    };
+    copy_all(&log, &copy);
+    (2..4).for_each(|number| insert(&servers[0], number));
+    wait_for(&servers[1], &servers[0]);
+    drop(servers.remove(0));
+    std::fs::remove_dir_all(&log).expect("removed");
+    copy_all(&copy, &log);
+    servers.insert(0, open(&directories[0]));
+    (11..15).for_each(|number| insert(&servers[0], number));
+    let query = "SELECT ?n { <urn:x> <urn:number> ?n }";
+    let expected = answers(servers[0].database(), query);
+    assert_eq!(expected.len(), 6);
+    let begun = Instant::now();
+    while answers(servers[1].database(), query) != expected {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", servers[1].changes());
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn changes_go_to_the_writer() {
     let (servers, directories, _folder) = start_with(&graph(), 2, Some("a"));

@@ -39,6 +39,7 @@ fn changes(changes: &ChangesStatus) -> Value {
         "writer": changes.writer,
         "commit": changes.timestamp.0,
         "behindBytes": changes.behind_bytes,
+        "complete": changes.is_complete,
         "error": changes.failure,
         "ended": changes.has_ended,
     })
