@@ -161,6 +161,10 @@ pub fn load(
     let loaded = load.run(sources, partitioning, &mut partial, skipped);
     drop(limits);
     loaded.map_err(|error| {
+        if error.kind() == ErrorKind::Unavailable {
+            // A server may have ended because a third one has stopped: that one tells all.
+            link.state.wait_for_stop(STOP_WAIT);
+        }
         link.state.stop(error.clone());
         if !link.state.was_told() {
             link.stop_others(&link.state.reason(error.clone()));
@@ -548,6 +552,9 @@ impl Load<'_> {
         Ok(())
     }
 }
+
+/// How long a server that has lost another one waits for the reason.
+const STOP_WAIT: Duration = Duration::from_secs(1);
 
 /// How long the first server waits for the others at the end.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);

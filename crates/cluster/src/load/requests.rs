@@ -104,7 +104,11 @@ impl Requests {
         let (kind, rest) = rest.split_first().ok_or_else(|| wrong("it is empty"))?;
         // The answer of the first round is what tells the number.
         let is_joining = *kind == GET && numbers(rest).is_ok_and(|([blob, _], _)| blob == Round::Join as u64);
-        self.check_build(u64::from_le_bytes(*build), is_joining)?;
+        // A server that has joined may stop before this one knows that it has, too.
+        let is_early = *kind == STOP && self.state.build().is_none();
+        if !is_early {
+            self.check_build(u64::from_le_bytes(*build), is_joining)?;
+        }
         match *kind {
             PIECE => {
                 let ([round, from, offset, total], content) = numbers(rest)?;

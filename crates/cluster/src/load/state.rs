@@ -195,6 +195,12 @@ impl State {
         self.lock().was_told
     }
 
+    /// Waits until the load is stopped, at most this long.
+    pub(crate) fn wait_for_stop(&self, time: Duration) {
+        let is_running = |inner: &mut Inner| inner.stopped.is_none();
+        drop(self.changed.wait_timeout_while(self.lock(), time, is_running));
+    }
+
     /// Why the load was stopped, if it was.
     pub(crate) fn stopped(&self) -> Option<Error> {
         self.lock().stopped.clone()
