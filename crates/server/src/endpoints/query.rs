@@ -468,8 +468,12 @@ mod tests {
         assert!(try_fast_path(&state, &mut short).is_none(), "its fingerprint is unknown");
         record_time(&state, &short, SHORT_TIME_MAX + Duration::from_nanos(1));
         assert!(try_fast_path(&state, &mut short).is_none(), "it was not short");
-        record_time(&state, &short, SHORT_TIME_MAX);
-        let full_response = try_fast_path(&state, &mut short).expect("its fingerprint is short");
+        // On a busy machine it may take longer than the fast path allows, and is no short one then.
+        let mut attempts = (0..1_000).filter_map(|_| {
+            record_time(&state, &short, SHORT_TIME_MAX);
+            try_fast_path(&state, &mut short)
+        });
+        let full_response = attempts.next().expect("its fingerprint is short");
         assert!(String::from_utf8(full_response.0).unwrap().contains("value 7"));
         assert_eq!(full_response.1, "application/sparql-results+json");
         let timeout = QueryOptions::default().timeout;
