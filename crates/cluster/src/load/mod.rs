@@ -10,7 +10,7 @@
 //! | read | parses its files with terms and edges numbered from 0 | |
 //! | terms | sends its terms, gets their numbers | numbers them, server after server |
 //! | counts | tells its counts | chooses the runs of partitions, the numbers of edges |
-//! | exchange | sends halves of statements to the servers of their partitions | writes the dictionary beside |
+//! | exchange | sends halves of statements to the servers of their partitions | writes the dictionary, too |
 //! | agree | surveys its partitions | plans splits and classes |
 //! | write | writes its partitions | makes the catalog of all |
 //! | publish | stores the catalog | |
@@ -66,7 +66,8 @@ const STATEMENT_STEPS: u64 = 5;
 
 /// Options of [`load`].
 pub struct ClusterLoadOptions<'a> {
-    /// How files are read. `orders` are not supported. `cancelled` is ignored: see below.
+    /// How files are read; without `orders`. A load is cancelled by `cancelled` of these options, not by that
+    /// of the reading.
     pub reading: LoadOptions<'a>,
     /// Stops the load at all servers soon after it becomes `true`.
     pub cancelled: Option<&'static AtomicBool>,
