@@ -4,8 +4,8 @@
 
 use crate::common::{Place, people};
 use std::io::{BufRead, BufReader, Lines};
-use std::net::TcpListener;
 use std::process::{Child, ChildStderr, Stdio};
+use vervet_testkit::free_address;
 
 /// The directories of two servers, `cluster/a` and `cluster/b`, with free ports.
 struct Two {
@@ -23,10 +23,7 @@ impl Two {
         let place = people();
         let init = ["cluster", "init", "cluster", "--servers", "2", "--partitions", "4"];
         place.ok(&[&init, arguments].concat());
-        let listeners: Vec<_> = (0..4).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let free: Vec<String> =
-            listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
-        drop(listeners);
+        let free: Vec<String> = (0..4).map(|_| free_address()).collect();
         for server in ["a", "b"] {
             let path = place.path("cluster").join(server).join("cluster.toml");
             let mut text = std::fs::read_to_string(&path).unwrap();

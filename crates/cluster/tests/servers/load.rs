@@ -3,7 +3,6 @@
 
 use crate::{QUERIES, open, rows};
 use std::fmt::Write as _;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,16 +10,15 @@ use vervet::{Database, DatabaseOptions, Environment, Error, ErrorKind, LoadOptio
 use vervet_cluster::{
     Cluster, ClusterLoadOptions, ClusterLoadReport, InitOptions, LoadEvent, check, init_empty, load,
 };
+use vervet_testkit::free_address;
 
 /// Directories of servers without data, and their folder.
 fn directories(count: usize) -> (Vec<PathBuf>, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut options = InitOptions::on_host(count, 16, "127.0.0.1", (0, 0));
-    let ports: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
-    for (server, port) in options.servers.iter_mut().zip(&ports) {
-        server.address = port.local_addr().expect("an address").to_string();
+    for server in &mut options.servers {
+        server.address = free_address();
     }
-    drop(ports);
     let directories = init_empty(&options, &folder.path().join("servers")).expect("made");
     (directories, folder)
 }

@@ -4,16 +4,17 @@
 mod changes;
 mod flows;
 mod hubs;
+mod joins;
 mod load;
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions, ErrorKind, Format, OutputFormat, QueryOptions};
 use vervet_cluster::{AUTHORITY_KEY_FILE, Cluster, InitOptions, MAP_FILE, check, init, renew_certificate};
 use vervet_model::Watch;
 use vervet_peer::{ALWAYS, FaultPlan};
+use vervet_testkit::free_address;
 
 /// A graph with types, edges with properties, named graphs, values of several types, and a hub.
 fn graph() -> Database {
@@ -71,16 +72,9 @@ fn start_with(
     let folder = tempfile::tempdir().expect("a folder");
     let mut options = InitOptions::on_host(count, 16, "127.0.0.1", (0, 0));
     options.writer = writer.map(str::to_owned);
-    let ports: Vec<_> = options
-        .servers
-        .iter_mut()
-        .map(|server| {
-            let port = TcpListener::bind("127.0.0.1:0").expect("a port");
-            server.address = port.local_addr().expect("an address").to_string();
-            port
-        })
-        .collect();
-    drop(ports);
+    for server in &mut options.servers {
+        server.address = free_address();
+    }
     let watch = Watch::new("test");
     let directories = init(database, &options, &folder.path().join("servers"), &watch).expect("made");
     let servers = directories.iter().map(|directory| open(directory)).collect();
