@@ -19,12 +19,14 @@
 mod at_work;
 mod cost;
 mod driver;
+mod execution;
 mod host;
 mod inbox;
 mod legs;
 mod moved;
 mod output;
 mod partial_groups;
+mod parts;
 mod placement;
 mod plan_bytes;
 mod round;

@@ -32,6 +32,9 @@ const JOIN_ROWS_MAX: f64 = 2_048.0;
 /// Estimated rows that a scan multiplies; more are not sent to all servers.
 const ROWS_SENT_TO_ALL: f64 = 64.0;
 
+/// Maximum rows, plus one batch, that wait for the first fragment where the query was asked.
+pub(crate) const HEAD_ROWS_MAX: usize = 1 << 16;
+
 /// See the header of this file.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Placement {
@@ -51,19 +54,44 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// The placement of a pipeline that starts from one row; `None`: it runs where the query was asked, which
-    /// is possible, or costs less. `rows_min`: estimated rows from which they move to the owners of their
-    /// keys, whatever follows; 0: everything that can runs at all servers. `with_joins`: also joins with few
-    /// rows at their right sides, whose tables then go to all servers.
+    /// The first placement of a pipeline that starts from one row, among its steps from `from` on; `None`:
+    /// they run where the query was asked, which is possible, or costs less. `rows_min`: estimated rows from
+    /// which they move to the owners of their keys, whatever follows; 0: everything that can runs at all
+    /// servers. `with_joins`: also joins with few rows at their right sides, whose tables then go to all
+    /// servers.
     pub(crate) fn new(
         pipeline: &Pipeline,
+        from: usize,
         columns: Columns,
         servers: &Servers,
         rows_min: f64,
         with_joins: bool,
     ) -> Option<Self> {
         let steps = &pipeline.steps;
-        let start = start(steps, servers, rows_min, with_joins)?;
+        let mut from = from;
+        loop {
+            let start = start(steps, from, servers, rows_min, with_joins)?;
+            let placement = Self::at(pipeline, start, columns, servers, rows_min, with_joins);
+            if placement.is_some() {
+                return placement;
+            }
+            // Behind a join with many rows at its right side it may pay again.
+            let is_large =
+                |step: &PlanStep| matches!(step.step, Step::Join { .. }) && !is_small_join(&step.step);
+            from = start + 1 + steps[start + 1..].iter().position(is_large)?;
+        }
+    }
+
+    /// The placement whose first step is `start`; see [`Placement::new`].
+    fn at(
+        pipeline: &Pipeline,
+        start: usize,
+        columns: Columns,
+        servers: &Servers,
+        rows_min: f64,
+        with_joins: bool,
+    ) -> Option<Self> {
+        let steps = &pipeline.steps;
         let walk = |limit: usize| {
             let mut walk = Walk { rows_min, with_joins, ..Walk::default() };
             let mut rows = rows_before(steps, start);
@@ -121,8 +149,10 @@ impl Placement {
         Job {
             variables,
             origin,
+            query: 0,
             pipeline: self.pipeline.clone(),
             fragments: self.fragments.clone(),
+            behind: 0,
             combine: self.combine,
             now: [0; 18],
             base: None,
@@ -137,7 +167,7 @@ impl Placement {
 
 /// Estimated rows that a step receives.
 fn rows_before(steps: &[PlanStep], at: usize) -> f64 {
-    if at == 0 { 1.0 } else { steps[at - 1].rows }
+    at.checked_sub(1).and_then(|before| steps.get(before)).map_or(1.0, |before| before.rows)
 }
 
 /// How many of the steps of a walk run at all servers, so that all together cost the least; `None`: none.
@@ -150,7 +180,9 @@ fn cheapest_end(walk: &Walk, pipeline: &Pipeline, start: usize, servers: &Server
         rest[at] = rest[at + 1] + cost.here(&steps[start + at], rows_before(steps, start + at));
     }
     let (mut best, mut best_cost) = (None, rest[0]);
-    let mut before = cost.start();
+    let head_rows = rows_before(steps, start);
+    let rounds = (head_rows / HEAD_ROWS_MAX as f64).ceil().max(1.0);
+    let mut before = rounds * cost.start() + if start > 0 { cost.back(head_rows) } else { 0.0 };
     for (number, fragment) in walk.fragments.iter().enumerate() {
         let range = fragment.steps.clone();
         if number > 0 {
@@ -182,10 +214,16 @@ fn cheapest_end(walk: &Walk, pipeline: &Pipeline, start: usize, servers: &Server
     best
 }
 
-/// The first step that runs at all servers.
-fn start(steps: &[PlanStep], servers: &Servers, rows_min: f64, with_joins: bool) -> Option<usize> {
-    let mut rows = 1.0;
-    for (at, step) in steps.iter().enumerate() {
+/// The first step from `from` on that runs at all servers.
+fn start(
+    steps: &[PlanStep],
+    from: usize,
+    servers: &Servers,
+    rows_min: f64,
+    with_joins: bool,
+) -> Option<usize> {
+    let mut rows = rows_before(steps, from);
+    for (at, step) in steps.iter().enumerate().skip(from) {
         let wanted = wanted_key(&step.step, rows, None, servers);
         let is_moved = wanted.is_some()
             && (rows >= rows_min || wants(steps.get(at + 1), step.rows, wanted, servers, with_joins));

@@ -56,6 +56,8 @@ pub(crate) struct Query<'q> {
     pub(crate) threads: Option<usize>,
     /// The largest estimated number of rows after one of the steps of the job.
     pub(crate) rows_max: f64,
+    /// Bytes of tables and rows of the query itself, which count as memory of its tasks here.
+    pub(crate) held_bytes: u64,
 }
 
 /// A round: its number, where its rows arrive, what its own tasks count in.
@@ -87,10 +89,9 @@ impl Query<'_> {
     fn open<T>(&self, is_listed: bool, run: impl FnOnce(&Round<'_>) -> Result<T>) -> Result<T> {
         let Host { servers, inboxes, running, .. } = self.host;
         let number = self.host.new_number();
-        let entered = running.enter_own((servers.own(), number));
+        let entered = running.enter_own(servers.own(), (self.job.query, number));
         let (memory, limit) = (Arc::clone(entered.shared().memory()), self.job.memory_bytes);
-        // Tables and rows of the query itself.
-        let _held = memory.hold(self.control.memory_bytes(), limit)?;
+        let _held = memory.hold(self.held_bytes, limit)?;
         let inbox = inboxes.open(number, Inbox::new(self.job.variables, is_listed, memory, limit));
         run(&Round { number, inbox: &inbox, entered: &entered })
     }

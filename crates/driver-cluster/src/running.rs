@@ -8,14 +8,14 @@
 //! task without room is answered *busy*, and is sent again.
 //!
 //! All tasks of a query at this server count their bytes together, with what the query itself held when they
-//! began, if it was asked here. They also share their frontiers, so what one has expanded no other expands
-//! again. A frontier may forget, so none is kept while no task of the query runs.
+//! began, if it was asked here. Those of one round also share their frontiers, so what one has expanded no
+//! other expands again. A frontier may forget, so none is kept while no task of the round runs.
 
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use vervet_kernel::SharedFrontiers;
+use vervet_kernel::{SharedFrontiers, SharedMemory};
 use vervet_model::{Result, ThreadLimits, lock};
 
 /// Maximum number of tasks of other servers, half of the connections.
@@ -42,48 +42,68 @@ pub(crate) struct Running(Mutex<State>);
 struct State {
     /// Tasks of other servers.
     tasks: usize,
-    /// By server that asked and number: what the tasks share, and how many they are.
-    jobs: FxHashMap<(usize, u64), (Arc<SharedFrontiers>, usize)>,
+    /// By server that asked and number of the query: what counts their bytes, and how many they are.
+    queries: FxHashMap<(usize, u64), (Arc<SharedMemory>, usize)>,
+    /// By server that asked and number of the round: the frontiers of the tasks, and how many they are.
+    rounds: FxHashMap<(usize, u64), (Arc<SharedFrontiers>, usize)>,
 }
 
 /// A task that runs.
 #[derive(Debug)]
 pub(crate) struct Entered<'r> {
     running: &'r Running,
-    job: (usize, u64),
+    origin: usize,
+    /// The numbers of the query and of the round.
+    query: u64,
+    round: u64,
     shared: Arc<SharedFrontiers>,
     is_limited: bool,
 }
 
 impl Running {
-    /// A task of another server with `behind` fragments behind its own begins; `None`: there are too many.
-    pub(crate) fn enter(&self, job: (usize, u64), behind: usize) -> Option<Entered<'_>> {
+    /// A task of the server `origin` with `behind` fragments behind its own begins, for a query and a round
+    /// of it; `None`: there are too many.
+    pub(crate) fn enter(
+        &self,
+        origin: usize,
+        (query, round): (u64, u64),
+        behind: usize,
+    ) -> Option<Entered<'_>> {
         let mut state = lock(&self.0);
-        let of_query = state.jobs.get(&job).map_or(0, |(_, tasks)| *tasks);
+        let of_query = state.queries.get(&(origin, query)).map_or(0, |(_, tasks)| *tasks);
         if state.tasks + behind * TASKS_RESERVED >= TASKS_MAX
             || of_query + behind * QUERY_TASKS_RESERVED >= QUERY_TASKS_MAX
         {
             return None;
         }
         state.tasks += 1;
-        Some(self.add(&mut state, job, true))
+        Some(self.add(&mut state, origin, (query, round), true))
     }
 
-    /// A task of this server for a query that was asked here begins.
-    pub(crate) fn enter_own(&self, job: (usize, u64)) -> Entered<'_> {
-        self.add(&mut lock(&self.0), job, false)
+    /// A round of a query that was asked at this server, `own`, begins.
+    pub(crate) fn enter_own(&self, own: usize, (query, round): (u64, u64)) -> Entered<'_> {
+        self.add(&mut lock(&self.0), own, (query, round), false)
     }
 
-    fn add(&self, state: &mut State, job: (usize, u64), is_limited: bool) -> Entered<'_> {
-        let (shared, tasks) = state.jobs.entry(job).or_default();
+    fn add(
+        &self,
+        state: &mut State,
+        origin: usize,
+        (query, round): (u64, u64),
+        is_limited: bool,
+    ) -> Entered<'_> {
+        let (memory, tasks) = state.queries.entry((origin, query)).or_default();
         *tasks += 1;
-        Entered { running: self, job, shared: Arc::clone(shared), is_limited }
+        let new = || (Arc::new(SharedFrontiers::new(memory)), 0);
+        let (shared, tasks) = state.rounds.entry((origin, round)).or_insert_with(new);
+        *tasks += 1;
+        Entered { running: self, origin, query, round, shared: Arc::clone(shared), is_limited }
     }
 }
 
 impl Entered<'_> {
-    /// The memory counter and the frontiers of all tasks of the query at this server.
-    pub(crate) fn shared(&self) -> &SharedFrontiers {
+    /// The memory counter of all tasks of the query at this server, and the frontiers of those of the round.
+    pub(crate) fn shared(&self) -> &Arc<SharedFrontiers> {
         &self.shared
     }
 }
@@ -94,11 +114,17 @@ impl Drop for Entered<'_> {
         if self.is_limited {
             state.tasks -= 1;
         }
-        if let Entry::Occupied(mut entry) = state.jobs.entry(self.job) {
-            entry.get_mut().1 -= 1;
-            if entry.get().1 == 0 {
-                entry.remove();
-            }
+        leave(state.queries.entry((self.origin, self.query)));
+        leave(state.rounds.entry((self.origin, self.round)));
+    }
+}
+
+/// One of those that share this has ended; the last one removes it.
+fn leave<T>(entry: Entry<'_, (usize, u64), (Arc<T>, usize)>) {
+    if let Entry::Occupied(mut entry) = entry {
+        entry.get_mut().1 -= 1;
+        if entry.get().1 == 0 {
+            entry.remove();
         }
     }
 }
@@ -134,20 +160,19 @@ mod tests {
         for behind in (0..FRAGMENTS_MAX).rev() {
             for query in [7, 8] {
                 let before = entered.len();
-                while let Some(task) = running.enter((1, query), behind) {
+                while let Some(task) = running.enter(1, (query, query), behind) {
                     entered.push(task);
                 }
                 assert!(entered.len() >= before + QUERY_TASKS_RESERVED, "{behind} fragments behind");
             }
         }
-        assert!(entered.len() == TASKS_MAX && running.enter((1, 9), 0).is_none());
-        let own = running.enter_own((1, 7));
-        assert!(
-            Arc::ptr_eq(own.shared().memory(), entered[0].shared().memory()),
-            "one counter for each query"
-        );
-        drop((own, entered));
+        assert!(entered.len() == TASKS_MAX && running.enter(1, (9, 9), 0).is_none());
+        let (own, other) = (running.enter_own(1, (7, 7)), running.enter_own(1, (7, 10)));
+        let first = entered[0].shared();
+        assert!(Arc::ptr_eq(own.shared(), first) && !Arc::ptr_eq(other.shared(), first));
+        assert!(Arc::ptr_eq(other.shared().memory(), first.memory()), "one counter for each query");
+        drop((own, other, entered));
         let state = lock(&running.0);
-        assert!(state.tasks == 0 && state.jobs.is_empty());
+        assert!(state.tasks == 0 && state.queries.is_empty() && state.rounds.is_empty());
     }
 }

@@ -67,8 +67,12 @@ pub(crate) struct Job {
     pub(crate) variables: usize,
     /// The server that asked the query.
     pub(crate) origin: usize,
+    /// A random number of the query, for its memory: it may have several jobs.
+    pub(crate) query: u64,
     pub(crate) pipeline: Pipeline,
     pub(crate) fragments: Vec<Fragment>,
+    /// How many fragments jobs have that run while this one waits for them.
+    pub(crate) behind: usize,
     pub(crate) combine: Combine,
     /// The bytes of the value of `NOW()`.
     pub(crate) now: [u8; 18],
@@ -93,9 +97,9 @@ wire_struct! {
 impl Wire for Job {
     fn write(&self, out: &mut Vec<u8>) {
         self.variables.write(out);
-        self.origin.write(out);
+        (self.origin, self.query).write(out);
         self.pipeline.write(out);
-        (self.fragments.clone(), self.combine).write(out);
+        (self.fragments.clone(), (self.behind, self.combine)).write(out);
         (self.now, self.base.clone()).write(out);
         self.computed.write(out);
         self.tables.write(out);
@@ -105,9 +109,9 @@ impl Wire for Job {
     fn read(input: &mut Input<'_>) -> Result<Self> {
         let variables = usize::from(u16::read(input)?);
         input.set_variables(variables);
-        let origin = Wire::read(input)?;
+        let (origin, query) = Wire::read(input)?;
         let pipeline = Wire::read(input)?;
-        let (fragments, combine) = Wire::read(input)?;
+        let (fragments, (behind, combine)) = Wire::read(input)?;
         let (now, base) = Wire::read(input)?;
         let computed = Wire::read(input)?;
         let tables = Wire::read(input)?;
@@ -115,8 +119,10 @@ impl Wire for Job {
         Ok(Self {
             variables,
             origin,
+            query,
             pipeline,
             fragments,
+            behind,
             combine,
             now,
             base,
@@ -145,7 +151,7 @@ impl Job {
         if next != self.pipeline.steps.len() {
             return Err(malformed("fragments that are not all steps"));
         }
-        if self.fragments.len() > FRAGMENTS_MAX {
+        if self.fragments.len().saturating_add(self.behind) > FRAGMENTS_MAX {
             return Err(malformed("too many fragments"));
         }
         if self.pipeline.number_steps() > STEPS_MAX {
@@ -174,7 +180,7 @@ fn has_nested_group(step: &Step) -> bool {
 
 /// Rows for a fragment.
 pub(crate) struct Task<'t> {
-    /// A random number of the query, for deliveries and its memory.
+    /// A random number of the round, for deliveries.
     pub(crate) number: u64,
     /// The bytes of the job.
     pub(crate) job: &'t [u8],

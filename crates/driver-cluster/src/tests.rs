@@ -139,8 +139,10 @@ fn job() -> Job {
     Job {
         variables: 4,
         origin: 2,
+        query: u64::MAX,
         pipeline: pipeline(steps),
         fragments: vec![Fragment { steps: 0..3, key: None }, Fragment { steps: 3..18, key: Some(B) }],
+        behind: 3,
         combine: Combine::Sum,
         now: [7; 18],
         base: Some("http://example.com/".to_owned()),
@@ -286,12 +288,15 @@ fn jobs_and_rows_are_bounded() {
     refused(read_delivery(&bytes).map(drop));
     let of = |steps: usize, fragments: Vec<Fragment>| {
         let steps = vec![Step::Empty; steps];
-        Job { pipeline: pipeline(steps), fragments, ..job() }
+        Job { pipeline: pipeline(steps), fragments, behind: 0, ..job() }
     };
     let each = |count: usize| (0..count).map(|at| Fragment { steps: at..at + 1, key: Some(A) }).collect();
     let all = |steps: usize| vec![Fragment { steps: 0..steps, key: None }];
     assert!(bytes_of(&of(1_000, all(1_000))).is_some() && bytes_of(&of(64, each(64))).is_some());
     assert!(bytes_of(&of(1_001, all(1_001))).is_none() && bytes_of(&of(65, each(65))).is_none());
+    for (behind, fits) in [(24, true), (25, false), (usize::MAX, false)] {
+        assert_eq!(bytes_of(&Job { behind, ..of(40, each(40)) }).is_some(), fits, "{behind} behind");
+    }
     let long = Job { base: Some("x".repeat(300_000)), ..job() };
     assert!(bytes_of(&long).is_none());
     let job = bytes_of(&job()).expect("steps with bytes");
