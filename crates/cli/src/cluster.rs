@@ -16,8 +16,8 @@ use vervet_cluster::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, init_empt
 /// The first port for clients: the one of a single server.
 const HTTP_PORT: u16 = 7878;
 
-/// Partitions of the demonstration.
-const DEMO_PARTITIONS: usize = 16;
+/// Partitions of servers that each have some of them: more than servers, so that they can be moved later.
+const PARTITIONS_DEFAULT: usize = 16;
 
 /// Time between two looks at the servers of the demonstration.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
@@ -47,9 +47,17 @@ fn make(arguments: &ClusterInitArguments) -> Outcome {
         );
         return Err(Failure::Usage(what, "choose another --port".to_owned()));
     }
-    let (servers, partitions) = (usize::from(arguments.servers), usize::from(arguments.partitions));
+    let servers = usize::from(arguments.servers);
+    let is_replicated = servers > 1 && arguments.replicas == arguments.servers;
+    let default = if is_replicated { 1 } else { PARTITIONS_DEFAULT };
+    let partitions = arguments.partitions.map_or(default, usize::from);
+    if is_replicated && arguments.from.is_none() && arguments.data.is_empty() {
+        let what = "servers that each have the whole graph do not load it together".to_owned();
+        return Err(Failure::Usage(what, "name a database (--from) or files (--data)".to_owned()));
+    }
     let mut options = InitOptions::on_host(servers, partitions, &arguments.host, (arguments.port, HTTP_PORT));
     options.writer.clone_from(&arguments.writer);
+    options.replicas = usize::from(arguments.replicas);
     check_new(&options, &arguments.directory)?;
     let folder;
     let database = match (&arguments.from, arguments.data.is_empty()) {
@@ -151,7 +159,7 @@ fn demonstrate(arguments: &ClusterDemoArguments) -> Outcome {
     bar.finish();
     loaded?;
     let mut options =
-        InitOptions::on_host(count, DEMO_PARTITIONS.max(count.next_power_of_two()), "127.0.0.1", (0, 0));
+        InitOptions::on_host(count, PARTITIONS_DEFAULT.max(count.next_power_of_two()), "127.0.0.1", (0, 0));
     options.name = "demo".to_owned();
     // Held until all are chosen, so that no two are equal.
     let ports =

@@ -178,15 +178,22 @@ impl Status {
                 1 => "The only server answers".to_owned(),
                 servers => format!("All {servers} servers answer"),
             };
-            return format!("{all}: {statements} statements in {partitions} partitions.");
+            return match self.0["replicated"].as_bool() {
+                Some(true) => format!("{all}: {statements} statements, all of them at each server."),
+                _ => format!("{all}: {statements} statements in {partitions} partitions."),
+            };
         }
         let names: Vec<&str> = silent.iter().map(|server| text(server, "name")).collect();
         let (who, them) = match names.as_slice() {
             [one] => (format!("Server {one} does not answer"), "it on its machine"),
             _ => (format!("Servers {} do not answer", names.join(", ")), "each on its machine"),
         };
+        let what = match self.0["replicated"].as_bool() {
+            Some(true) => "; the others go on with the whole graph",
+            _ => ", so queries that need their partitions fail",
+        };
         format!(
-            "{who}, so queries that need their partitions fail: start {them} with vervet serve --cluster DIR \
+            "{who}{what}: start {them} with vervet serve --cluster DIR \
              (DIR is its directory)."
         )
     }

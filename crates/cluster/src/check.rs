@@ -53,7 +53,7 @@ fn verify(directory: &Path, options: &DatabaseOptions) -> Result<Checked> {
     let (_, files) = open_files(directory, &map, options)?;
     let own = map.own()?;
     files.verify_files(&own.partitions)?;
-    let others = map.servers.iter().filter(|entry| entry.name != own.name);
+    let others = map.servers.iter().filter(|entry| entry.name != own.name && !map.is_replicated());
     let others: Vec<_> = others
         .map(|entry| (Arc::new(Elsewhere(entry.name.clone())) as Arc<dyn Remote>, entry.partitions.clone()))
         .collect();

@@ -38,6 +38,8 @@ pub struct ClusterStatus {
     pub name: String,
     /// Number of partitions.
     pub partitions: usize,
+    /// Whether every server has all of them.
+    pub is_replicated: bool,
     /// Statements of the whole graph.
     pub statements: u64,
     /// What this server knows of changes; `None`: the graph does not change.
@@ -190,7 +192,9 @@ impl Cluster {
         for entry in map.servers.iter().filter(|entry| entry.name != own.name) {
             let peer = Peer::new(&entry.name, &entry.address, Arc::clone(&identity), hello());
             let peer = Arc::new(PeerPart::new(peer));
-            remotes.push((Arc::clone(&peer) as Arc<dyn Remote>, entry.partitions.clone()));
+            if !map.is_replicated() {
+                remotes.push((Arc::clone(&peer) as Arc<dyn Remote>, entry.partitions.clone()));
+            }
             peers.push(peer);
         }
         let [answering, reading] = files.bases(&own.partitions, &remotes)?;
@@ -199,7 +203,8 @@ impl Cluster {
             peer.map(|peer| Arc::clone(peer) as Arc<dyn Remote>)
         };
         // By name, so that all servers number them alike, whatever the order of their maps.
-        let mut numbered: Vec<&ServerEntry> = map.servers.iter().collect();
+        let reads = |entry: &&ServerEntry| entry.name == own.name || !map.is_replicated();
+        let mut numbered: Vec<&ServerEntry> = map.servers.iter().filter(reads).collect();
         numbered.sort_by(|one, other| one.name.cmp(&other.name));
         let partitions: Vec<_> = numbered.iter().map(|entry| entry.partitions.clone()).collect();
         let by_number = numbered.into_iter().map(remote_of).collect();
@@ -356,6 +361,7 @@ impl Cluster {
         ClusterStatus {
             name: self.map.name.clone(),
             partitions: self.partitions,
+            is_replicated: self.map.is_replicated(),
             statements: self.database.snapshot().statement_count(),
             changes: self.changes(),
             connections: self.server.connection_count(),

@@ -46,6 +46,8 @@ pub struct InitOptions {
     pub servers: Vec<ServerEntry>,
     /// The server that takes changes; `None`: the graph does not change.
     pub writer: Option<String>,
+    /// How many servers have each partition: one, or all.
+    pub replicas: usize,
     /// Consecutive numbers of terms in one partition, as a power of two up to 12; `None`: as many as leave
     /// each partition several such runs.
     pub run_bits: Option<u32>,
@@ -70,6 +72,7 @@ impl InitOptions {
             partitions,
             servers: servers.collect(),
             writer: None,
+            replicas: 1,
             run_bits: None,
         }
     }
@@ -102,7 +105,13 @@ fn partitioning(options: &InitOptions, statements: u64) -> Result<Partitioning> 
 pub fn check_new(options: &InitOptions, directory: &Path) -> Result<ClusterMap> {
     partitioning(options, 0)?;
     let count = options.servers.len();
-    if count == 0 || count > options.partitions {
+    let has_all = options.replicas == count;
+    if options.replicas != 1 && !has_all {
+        let what = format!("{} replicas of each partition over {count} servers", options.replicas);
+        return Err(Error::new(ErrorKind::Unsupported, what)
+            .with_hint("give each partition to one server, or all to every one"));
+    }
+    if count == 0 || count > options.partitions && !has_all {
         let what = format!("{} partitions cannot be given to {count} servers", options.partitions);
         return Err(
             Error::new(ErrorKind::Input, what).with_hint("give at least one partition to each server")
@@ -111,8 +120,8 @@ pub fn check_new(options: &InitOptions, directory: &Path) -> Result<ClusterMap> 
     let mut servers = options.servers.clone();
     for (number, server) in servers.iter_mut().enumerate() {
         if server.partitions.is_empty() {
-            server.partitions =
-                (0..options.partitions).filter(|partition| partition % count == number).collect();
+            let is_here = |partition: &usize| has_all || partition % count == number;
+            server.partitions = (0..options.partitions).filter(is_here).collect();
         }
     }
     let map = ClusterMap {

@@ -49,7 +49,7 @@ pub struct ServerEntry {
     /// Where clients reach it, for people and the console.
     #[serde(default)]
     pub http: Option<String>,
-    /// The partitions that it has.
+    /// The partitions that it has: those that no other server has, or all.
     pub partitions: Vec<usize>,
 }
 
@@ -197,6 +197,13 @@ impl ClusterMap {
         check_belonging("authority", &Self::authority_name(authority), self.authority.as_deref())
     }
 
+    /// Whether every server has all partitions, so that none needs another one to read.
+    #[must_use]
+    pub fn is_replicated(&self) -> bool {
+        let of = |entry: &ServerEntry| entry.partitions.iter().copied().collect::<BTreeSet<_>>();
+        self.servers.len() > 1 && self.servers.windows(2).all(|two| of(&two[0]) == of(&two[1]))
+    }
+
     /// The entry of the server itself.
     ///
     /// # Errors
@@ -248,6 +255,11 @@ mod tests {
         std::fs::write(directory.path().join(MAP_FILE), map().to_text()).expect("written");
         assert_eq!(ClusterMap::read(directory.path()).expect("a map"), map());
         assert_eq!(map().own().expect("in the map").partitions, [1, 3]);
+        let mut copies = map();
+        assert!(!copies.is_replicated());
+        copies.servers[0].partitions = vec![3, 0, 1, 2];
+        copies.servers[1].partitions = vec![0, 1, 2, 3];
+        assert!(copies.is_replicated());
     }
 
     #[test]

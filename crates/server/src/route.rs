@@ -126,16 +126,23 @@ fn ready(state: &State) -> Outcome {
 /// The other servers of a cluster that cannot be reached. Names alone: the response needs no credentials.
 fn unreachable(cluster: &Cluster) -> Option<String> {
     let changes = cluster.changes();
+    let is_replicated = cluster.map().is_replicated();
     let reason = |changes: ChangesStatus| match changes {
         ChangesStatus { has_ended: true, .. } => {
             Some("does not follow the changes of the graph: start it again")
         }
         ChangesStatus { is_complete: false, .. } => Some("does not have all changes of the graph yet"),
-        ChangesStatus { failure: Some(_), .. } => Some("gets no changes of the graph at present"),
+        // Where it has the whole graph, it goes on with the changes that it has.
+        ChangesStatus { failure: Some(_), .. } if !is_replicated => {
+            Some("gets no changes of the graph at present")
+        }
         _ => None,
     };
     if let Some(reason) = changes.and_then(reason) {
         return Some(format!("this server {reason}"));
+    }
+    if is_replicated {
+        return None;
     }
     let peers = cluster.peers().into_iter().filter(|peer| peer.unreachable.is_some());
     let names: Vec<String> = peers.map(|peer| peer.name).collect();

@@ -222,6 +222,25 @@ fn status_says_which_server_is_down() {
     assert!(done.code == 1 && done.err.contains("hint: is the server running"), "{done:?}");
 }
 
+/// Where each server has the whole graph, one that is alone is ready, and the status says what works.
+#[test]
+fn a_server_with_the_whole_graph_needs_no_other() {
+    let two = Two::made_with(&["--from", "db", "--replicas", "2"]);
+    let server = two.start(1, &[]);
+    two.place.ok(&["health", &two.http[1], "--ready"]);
+    let done = two.place.run(&["cluster", "status", &two.http[1]]);
+    assert!(done.code == 1 && done.out.contains("Server a does not answer; the others go on"), "{done:?}");
+    let other = two.start(0, &[]);
+    let out = two.place.ok(&["cluster", "status", &two.http[0]]);
+    assert!(out.starts_with("All 2 servers answer: ") && out.contains("all of them at each server"), "{out}");
+    drop((server, other));
+    let new = ["cluster", "init", "other", "--servers", "3"];
+    let some = [&new[..], &["--from", "db", "--replicas", "2"]].concat();
+    two.place.fails(&some, 1, &["2 replicas of each partition over 3 servers", "all to every one"]);
+    let empty = [&new[..], &["--replicas", "3"]].concat();
+    two.place.fails(&empty, 2, &["do not load it together", "--from"]);
+}
+
 /// A server with users needs credentials for its status.
 #[test]
 fn status_logs_in() {

@@ -140,6 +140,10 @@ pub fn load(
         return Err(Error::new(ErrorKind::Input, format!("server {} has no partition", own.name))
             .with_hint("correct the lists of partitions in cluster.toml"));
     }
+    if map.is_replicated() {
+        return Err(Error::new(ErrorKind::Unsupported, "a load by servers that each have the whole graph")
+            .with_hint("load the files once, and copy the directories: vervet cluster init --data"));
+    }
     let partitions: usize = map.servers.iter().map(|entry| entry.partitions.len()).sum();
     let partitioning = Partitioning::new(partitions)
         .ok_or_else(|| Error::new(ErrorKind::Input, "the number of partitions must be a power of two"))?;

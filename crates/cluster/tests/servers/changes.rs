@@ -7,7 +7,7 @@ use vervet::{Database, ErrorKind, QueryOptions};
 use vervet_cluster::Cluster;
 
 /// Waits until a server has the newest commit of the writer.
-fn wait_for(server: &Cluster, writer: &Cluster) {
+pub(crate) fn wait_for(server: &Cluster, writer: &Cluster) {
     let begun = Instant::now();
     let timestamp = |cluster: &Cluster| cluster.database().snapshot().timestamp();
     while timestamp(server) < timestamp(writer) {
@@ -17,12 +17,12 @@ fn wait_for(server: &Cluster, writer: &Cluster) {
     }
 }
 
-fn answers(database: &Database, query: &str) -> Vec<String> {
+pub(crate) fn answers(database: &Database, query: &str) -> Vec<String> {
     rows(database, query, &QueryOptions::default()).unwrap_or_else(|error| panic!("{query}: {error}"))
 }
 
 /// Updates of all kinds: new and known terms, types, edges with properties, graphs, removals, patterns.
-const UPDATES: &[&str] = &[
+pub(crate) const UPDATES: &[&str] = &[
     "INSERT DATA { <urn:new> a <urn:T1> ; <urn:next> <urn:v1> ; <urn:size> 7 ; <urn:name> \"a new name with 99\" }",
     "INSERT DATA { <urn:v5> <urn:next> <urn:new> . <urn:new> <urn:next> <urn:new2> }",
     "INSERT DATA { GRAPH <urn:g9> { <urn:new> <urn:in> \"a long text in a new graph\" } }",
@@ -34,7 +34,7 @@ const UPDATES: &[&str] = &[
     "DELETE { ?s a <urn:T2> } INSERT { ?s a <urn:T9> } WHERE { ?s a <urn:T2> ; <urn:size> 11 }",
 ];
 
-const OWN_QUERIES: &[&str] = &[
+pub(crate) const OWN_QUERIES: &[&str] = &[
     "SELECT ?p ?o { <urn:new> ?p ?o }",
     "SELECT ?s { ?s a <urn:T9> }",
     "SELECT ?a ?c { ?a <urn:two> ?c }",

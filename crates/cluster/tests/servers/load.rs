@@ -23,7 +23,7 @@ fn directories(count: usize) -> (Vec<PathBuf>, tempfile::TempDir) {
     (directories, folder)
 }
 
-fn options(report: &(dyn Fn(LoadEvent<'_>) + Sync)) -> ClusterLoadOptions<'_> {
+pub(crate) fn options(report: &(dyn Fn(LoadEvent<'_>) + Sync)) -> ClusterLoadOptions<'_> {
     ClusterLoadOptions {
         reading: LoadOptions::default(),
         cancelled: None,

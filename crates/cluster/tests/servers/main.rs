@@ -6,6 +6,7 @@ mod flows;
 mod hubs;
 mod joins;
 mod load;
+mod replicas;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -69,9 +70,17 @@ fn start_with(
     count: usize,
     writer: Option<&str>,
 ) -> (Vec<Cluster>, Vec<PathBuf>, tempfile::TempDir) {
-    let folder = tempfile::tempdir().expect("a folder");
     let mut options = InitOptions::on_host(count, 16, "127.0.0.1", (0, 0));
     options.writer = writer.map(str::to_owned);
+    start_options(database, options)
+}
+
+/// [`start`] with other options, but for the addresses.
+fn start_options(
+    database: &Database,
+    mut options: InitOptions,
+) -> (Vec<Cluster>, Vec<PathBuf>, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
     for server in &mut options.servers {
         server.address = free_address();
     }

@@ -27,6 +27,7 @@ fn described(status: &ClusterStatus) -> Value {
     json!({
         "name": status.name,
         "partitions": status.partitions,
+        "replicated": status.is_replicated,
         "statements": status.statements,
         "connections": status.connections,
         "changes": status.changes.as_ref().map(changes),
