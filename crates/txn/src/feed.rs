@@ -116,6 +116,9 @@ pub struct FeedCommit<'a> {
     pub content: FeedContent<'a>,
 }
 
+/// Visitor of records: LSN, kind, payload; returns whether to go on.
+type RecordVisit<'a> = &'a mut dyn FnMut(Lsn, u8, &[u8]) -> Result<bool>;
+
 /// What a commit has changed.
 #[derive(Clone, Debug)]
 pub enum FeedContent<'a> {
@@ -353,7 +356,7 @@ impl Feed {
     }
 
     /// Visits the records behind a position in the log, until `visit` returns `false`.
-    fn scan(&self, from: Lsn, visit: &mut dyn FnMut(Lsn, u8, &[u8]) -> Result<bool>) -> Result<()> {
+    fn scan(&self, from: Lsn, visit: RecordVisit<'_>) -> Result<()> {
         if let Some(source) = self.state().source.get() {
             return self.scan_remote(&**source, from, visit);
         }
@@ -378,12 +381,7 @@ impl Feed {
         }
     }
 
-    fn scan_remote(
-        &self,
-        source: &dyn RecordSource,
-        from: Lsn,
-        visit: &mut dyn FnMut(Lsn, u8, &[u8]) -> Result<bool>,
-    ) -> Result<()> {
+    fn scan_remote(&self, source: &dyn RecordSource, from: Lsn, visit: RecordVisit<'_>) -> Result<()> {
         let mut after = from.0;
         loop {
             let (log, records) = source.records(after)?;
