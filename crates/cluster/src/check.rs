@@ -1,11 +1,12 @@
 //! Verifying the directory of one server.
 
-use crate::cluster::open_files;
+use crate::cluster::{log_directory, open_files, open_origin};
 use crate::damage::with_remedy;
 use crate::map::ClusterMap;
+use crate::origin::has_log;
 use std::path::Path;
 use std::sync::Arc;
-use vervet::DatabaseOptions;
+use vervet::{CheckedLog, DatabaseOptions};
 use vervet_model::{Error, Result};
 use vervet_partition::{Answer, Remote};
 use vervet_store::Base;
@@ -21,8 +22,10 @@ pub struct Checked {
     pub partitions: (usize, usize),
     /// Number of statements of the whole graph.
     pub statements: u64,
-    /// Size of the files of the server.
+    /// Size of the files of the server, without the log of changes.
     pub size_bytes: u64,
+    /// The log of changes, if the server has one.
+    pub log: Option<CheckedLog>,
 }
 
 /// Another server, which is not asked.
@@ -40,7 +43,8 @@ impl Remote for Elsewhere {
 }
 
 /// Verifies the directory of a server: its map and certificates, that they belong to its data, and every byte
-/// of its partitions. Whether the partitions of other servers agree with them is not known here.
+/// of its partitions and of its log of changes. Whether the partitions of other servers agree with them is
+/// not known here.
 ///
 /// # Errors
 /// Input: a file is missing, or is that of another cluster or server. Corrupt: damaged data.
@@ -59,11 +63,20 @@ fn verify(directory: &Path, options: &DatabaseOptions) -> Result<Checked> {
         .collect();
     let [own_only, _] = files.bases(&own.partitions, &others)?;
     own_only.validate()?;
+    let log = log_directory(directory, files.build());
+    let log = match has_log(&options.environment, &log) {
+        true => {
+            open_origin(directory, files.build())?.check(&options.environment, &log)?;
+            Some(vervet::check_log(&options.environment, &log)?)
+        }
+        false => None,
+    };
     Ok(Checked {
         cluster: map.name.clone(),
         server: own.name.clone(),
         partitions: (own.partitions.len(), files.partitioning().count()),
         statements: files.statement_count(),
         size_bytes: own_only.parts()?.iter().map(|part| part.bytes).sum(),
+        log,
     })
 }

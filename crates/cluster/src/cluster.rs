@@ -1,12 +1,14 @@
 //! One server of a cluster: its database, and its connections to the others.
 
-use crate::damage::with_remedy;
+use crate::damage::{CHANGES, with_remedy};
 use crate::following::{self, ChangesStatus, Following};
 use crate::init::{AUTHORITY_FILE, CERTIFICATE_FILE, DATA, KEY_FILE};
 use crate::load::adopt;
 use crate::map::{ClusterMap, ServerEntry};
+use crate::origin::{Origin, has_log};
 use crate::peer_part::PeerPart;
 use crate::reachability::Reachability;
+use crate::writer_log::WriterLog;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -107,8 +109,18 @@ pub(crate) fn open_identity(directory: &Path, map: &ClusterMap) -> Result<Identi
     Ok(identity)
 }
 
-/// Begins the name of the directory with the log of the writer; the number of the build of its data follows.
-const CHANGES: &str = "changes-";
+/// The directory of the log of the writer, which belongs to a build of data.
+pub(crate) fn log_directory(directory: &Path, build: u64) -> PathBuf {
+    directory.join(format!("{CHANGES}{build:016x}"))
+}
+
+/// What a log of changes of a server belongs to.
+pub(crate) fn open_origin(directory: &Path, build: u64) -> Result<Origin> {
+    let path = directory.join(AUTHORITY_FILE);
+    let authority = std::fs::read(&path);
+    let authority = authority.map_err(|error| Error::io(format_args!("read {}", path.display()), &error))?;
+    Ok(Origin::new(build, &authority))
+}
 
 /// How long the writer waits at its start for servers whose partitions its log concerns.
 const START_WAIT: Duration = Duration::from_secs(60);
@@ -214,8 +226,8 @@ impl Cluster {
         let driver = ClusterDriver::new(LocalDriver::new(options.gate), Arc::new(servers), seed);
         let driver = Arc::new(driver);
         let is_writer = map.writer.as_ref() == Some(&own.name);
-        let log = directory.join(format!("{CHANGES}{:016x}", files.build()));
-        if !is_writer && log.exists() {
+        let log = log_directory(directory, files.build());
+        if !is_writer && has_log(&options.environment, &log) {
             let what = format!("this server has changes in {}, and is not the writer", log.display());
             return Err(Error::new(ErrorKind::Input, what).with_hint(format!(
                 "name it in cluster.toml of all servers (writer = \"{}\"), or move the changes away",
@@ -239,9 +251,13 @@ impl Cluster {
             Some(_) if is_writer => {
                 // Others follow what is synced.
                 let options = DatabaseOptions { durability: Durability::Sync, ..options.clone() };
+                let origin = open_origin(directory, files.build())?;
+                origin.check(&options.environment, &log)?;
                 let database = open_to_write(|| {
                     Database::over(Arc::clone(&reading) as _, &log, Arc::clone(&driver) as _, &options)
                 })?;
+                // Before anything is changed.
+                origin.write(&options.environment, &log)?;
                 _ = writing.set(database.clone());
                 (database, None)
             }
@@ -250,6 +266,9 @@ impl Cluster {
                 let (database, follower) =
                     Database::following(reading, refusal, Arc::clone(&driver) as _, options);
                 let peer = peers.iter().find(|peer| peer.peer().name() == writer).map(Arc::clone);
+                if let Some(peer) = &peer {
+                    database.feed_from(Arc::new(WriterLog(Arc::clone(peer))));
+                }
                 (database, Some(follower).zip(peer))
             }
         };

@@ -4,10 +4,22 @@
 use std::path::Path;
 use vervet_model::{Error, ErrorKind};
 
+/// Begins the name of the directory with the log of the writer; the number of the build of its data follows.
+pub(crate) const CHANGES: &str = "changes-";
+
 /// Gives an error of a damaged file the remedy for the server in `directory`.
 pub(crate) fn with_remedy(error: Error, directory: &Path) -> Error {
     if error.kind() != ErrorKind::Corrupt {
         return error;
+    }
+    // Errors of the log name its files.
+    if error.message().contains(&format!("{}{CHANGES}", directory.join("").display())) {
+        return error.with_hint(format!(
+            "put back a copy of the log of changes that was made earlier; or export the graph from a server that \
+             follows (GET /store), which has the changes that it has shown, and make the cluster again from the \
+             export: vervet load DB FILE, vervet cluster init NEW --from DB; vervet check {} reads the log again",
+            directory.display()
+        ));
     }
     let hint = format!(
         "vervet check {} lists damage; dictionary.vvd and catalog.vvc are the same at all servers and can be copied \

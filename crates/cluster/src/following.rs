@@ -80,7 +80,7 @@ pub(crate) fn answer((database, opening): (&Database, u64), request: &[u8], out:
 }
 
 /// The log and its opening, its end, and records.
-fn read_answer(mut bytes: &[u8]) -> Result<([u64; 2], u64, Vec<LogRecord>), Damaged> {
+pub(crate) fn read_answer(mut bytes: &[u8]) -> Result<([u64; 2], u64, Vec<LogRecord>), Damaged> {
     let rest = &mut bytes;
     let log = [take_number(rest)?, take_number(rest)?];
     let (end, count) = (take_number(rest)?, take_number(rest)?);

@@ -6,11 +6,11 @@
 //!
 //! # Shape
 //! `map`: which server has which partitions, a file. `init`: making the directories. `cluster`: opening one.
-//! `check`: verifying one. `damage`: remedies. `peer_part`: another server. `reachability`:
-//! which of them answer.
+//! `check`: verifying one. `damage`: remedies. `peer_part`: another server. `reachability`: which of them
+//! answer. `following`: changes at a server that follows the writer. `writer_log`: the log of the writer for
+//! the change feed of such a server. `origin`: which cluster a log belongs to.
 //! # Not here
 //! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
-//! Changes: a cluster is loaded as a whole, and only read.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -20,8 +20,10 @@ mod following;
 mod init;
 mod load;
 mod map;
+mod origin;
 mod peer_part;
 mod reachability;
+mod writer_log;
 
 pub use check::{Checked, check};
 pub use cluster::{Cluster, ClusterStatus, PeerStatus, ServerStatus};

@@ -73,6 +73,7 @@ struct LimitsTable {
     queue: Option<usize>,
     queue_timeout_seconds: Option<f64>,
     sessions: Option<usize>,
+    change_streams: Option<usize>,
     session_timeout_seconds: Option<f64>,
     idle_timeout_seconds: Option<f64>,
     shutdown_timeout_seconds: Option<f64>,
@@ -192,6 +193,7 @@ impl LimitsTable {
         for (name, value, limit, range) in [
             ("requests", self.requests, &mut limits.requests, 1..=REQUESTS_MAX),
             ("sessions", self.sessions, &mut limits.sessions, 1..=100_000),
+            ("change_streams", self.change_streams, &mut limits.change_streams, 1..=100_000),
             ("heavy_requests", self.heavy_requests, &mut limits.heavy_requests, 1..=10_000),
             ("head_bytes", self.head_bytes, &mut limits.head_bytes, 8192..=1 << 24),
             ("headers", self.headers, &mut limits.headers, 1..=10_000),

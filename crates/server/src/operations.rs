@@ -1,6 +1,7 @@
 //! Operations: metrics, log events, the registry of running requests, service-manager notification.
 
 pub(crate) mod events;
+pub(crate) mod feed_streams;
 pub(crate) mod metrics;
 pub(crate) mod notify;
 pub(crate) mod peer_metrics;

@@ -176,6 +176,8 @@ pub struct Limits {
     pub queue_timeout: Duration,
     /// The maximum number of Gremlin sessions; each may hold a transaction.
     pub sessions: usize,
+    /// The maximum number of streams of the change feed; further ones get 503.
+    pub change_streams: usize,
     /// Idle time after which the transaction of a Gremlin session is rolled back.
     pub session_timeout: Duration,
     /// Idle time after which a WebSocket is closed.
@@ -213,6 +215,7 @@ impl Default for Limits {
             queue: 256,
             queue_timeout: Duration::from_secs(5),
             sessions: 256,
+            change_streams: 256,
             session_timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(3600),
             shutdown_timeout: Duration::from_secs(10),

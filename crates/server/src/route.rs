@@ -3,6 +3,7 @@
 
 use crate::context::RequestContext;
 use crate::endpoints::api;
+use crate::endpoints::changes;
 use crate::endpoints::cluster;
 use crate::endpoints::console;
 use crate::endpoints::protocol;
@@ -193,6 +194,10 @@ async fn route(context: &mut RequestContext<'_>, body: Incoming) -> Outcome {
             context.kind = RequestKind::Store;
             store::answer(context, body).await
         }
+        "/changes" | "/changes/" => {
+            context.kind = RequestKind::Changes;
+            changes::answer(context).await
+        }
         "/load" | "/load/" => {
             context.kind = RequestKind::Store;
             load::answer(context, body).await
@@ -214,7 +219,7 @@ fn options(parts: &Parts) -> Reply {
     set(&mut reply, ALLOW, "GET, HEAD, POST, PUT, DELETE, OPTIONS");
     if parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
         set(&mut reply, ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, DELETE, OPTIONS");
-        set(&mut reply, ACCESS_CONTROL_ALLOW_HEADERS, "Accept, Authorization, Content-Type");
+        set(&mut reply, ACCESS_CONTROL_ALLOW_HEADERS, "Accept, Authorization, Content-Type, Last-Event-ID");
         set(&mut reply, ACCESS_CONTROL_MAX_AGE, "3600");
     }
     reply
@@ -232,5 +237,5 @@ fn cors(state: &State, parts: &Parts, reply: &mut Reply) {
     } else {
         return;
     }
-    set(reply, ACCESS_CONTROL_EXPOSE_HEADERS, "Location, Retry-After");
+    set(reply, ACCESS_CONTROL_EXPOSE_HEADERS, "Location, Retry-After, Vervet-Position");
 }

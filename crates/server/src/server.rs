@@ -318,6 +318,7 @@ impl Server {
         }
         watching.abort();
         let state = Arc::clone(&settings.borrow().state);
+        state.feed_streams.end();
         tracing::info!(running = state.metrics.running.get(), "stopping");
         drop((listener, alive));
         let timeout = state.options.limits.shutdown_timeout;

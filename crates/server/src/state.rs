@@ -11,6 +11,7 @@ use crate::admission::Admission;
 use crate::cancel::CancelOnDrop;
 use crate::http::reply::{Failure, Outcome};
 use crate::network::body_memory::BodyMemory;
+use crate::operations::feed_streams::FeedStreams;
 use crate::operations::metrics::{GaugeGuard, Metrics};
 use crate::operations::running::{RegistryEntry, RequestDescription, RequestRegistry};
 use crate::options::{Limits, ServerOptions};
@@ -40,6 +41,7 @@ pub(crate) struct State {
     permits: Arc<Semaphore>,
     heavy_permits: Arc<Semaphore>,
     session_permits: Arc<Semaphore>,
+    pub(crate) feed_streams: Arc<FeedStreams>,
     pub(crate) body_memory: Arc<BodyMemory>,
     /// Open connections by client network.
     addresses: Arc<Mutex<HashMap<IpAddr, usize>>>,
@@ -63,6 +65,7 @@ impl State {
         }
         let body_memory = Arc::new(BodyMemory::new(body_memory_bytes(&options.limits)));
         Self {
+            feed_streams: FeedStreams::new(&database, options.limits.change_streams),
             database,
             users,
             metrics,
@@ -90,6 +93,8 @@ impl State {
         resize(&self.permits, before.requests, options.limits.requests);
         resize(&self.heavy_permits, before.heavy_requests, options.limits.heavy_requests);
         resize(&self.session_permits, before.sessions, options.limits.sessions);
+        let streams = &self.feed_streams.permits;
+        resize(streams, before.change_streams, options.limits.change_streams);
         let body_memory = match body_memory_bytes(before) == body_memory_bytes(&options.limits) {
             true => Arc::clone(&self.body_memory),
             false => Arc::new(BodyMemory::new(body_memory_bytes(&options.limits))),
@@ -104,6 +109,7 @@ impl State {
             permits: Arc::clone(&self.permits),
             heavy_permits: Arc::clone(&self.heavy_permits),
             session_permits: Arc::clone(&self.session_permits),
+            feed_streams: Arc::clone(&self.feed_streams),
             body_memory,
             addresses: Arc::clone(&self.addresses),
             registry: Arc::clone(&self.registry),

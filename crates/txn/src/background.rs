@@ -211,6 +211,16 @@ impl Background {
         }
     }
 
+    /// Why every commit is refused for lack of room, where no checkpoint can make some; `None`: there is
+    /// room, or checkpoints make it.
+    pub(crate) fn refusal(&self) -> Option<Error> {
+        self.writer
+            .check_replaceable()
+            .is_err()
+            .then(|| self.check_room_without_checkpoints().err())
+            .flatten()
+    }
+
     /// A base that no checkpoint replaces has room for changes up to the limits.
     fn check_room_without_checkpoints(&self) -> Result<()> {
         if self.pressure() < 1.0 {

@@ -386,3 +386,6 @@ fn record_of(changes: &[Mutation], bytes_max: usize) -> Result<Vec<u8>> {
     }
     Ok(record)
 }
+
+#[cfg(test)]
+mod tests;

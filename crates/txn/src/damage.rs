@@ -6,12 +6,13 @@
 
 use crate::directory::DirectoryLock;
 use crate::mutation::Timestamp;
+use crate::record::{self, MutationReader};
 use crate::recovery::{self, Recovered};
 use std::path::{Path, PathBuf};
 use vervet_env::Environment;
-use vervet_log::{Log, LogOptions, ReadOptions};
-use vervet_model::{ErrorKind, Result};
-use vervet_store::Store;
+use vervet_log::{Log, LogId, LogOptions, Lsn, ReadOptions};
+use vervet_model::{Error, ErrorKind, Result};
+use vervet_store::{Base, Store};
 
 /// Location of log damage, and the loss if the log is cut there.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,6 +47,64 @@ pub fn find_damage(environment: &Environment, directory: &Path) -> Result<Option
         }
         Err(error) => Err(error),
     }
+}
+
+/// What [`check_log`] has read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct CheckedLog {
+    /// Number of commits.
+    pub commits: u64,
+    /// Their payload and that of their terms, in bytes.
+    pub bytes: u64,
+}
+
+/// Reads the log in `directory` without its base, which may be elsewhere: verifies every record, and that the
+/// commits are consecutive. Changes nothing; another process may write to the log meanwhile.
+///
+/// # Errors
+/// [`ErrorKind::Input`]: there is no database. [`ErrorKind::Corrupt`]: a record is damaged or missing.
+pub fn check_log(environment: &Environment, directory: &Path) -> Result<CheckedLog> {
+    let place = Store::open(environment, directory)?.checkpoint_position();
+    let present = recovery::check_log(environment, directory, place)?;
+    let id = place.filter(|place| place.begun || present.is_some()).map(|place| LogId(place.id));
+    let options = ReadOptions { beside_writer: true, id, ..ReadOptions::default() };
+    let mut last = place.map(|place| Timestamp(place.timestamp));
+    let mut checked = CheckedLog::default();
+    let from = Lsn(place.map_or(0, |place| place.lsn));
+    vervet_log::read(environment, directory, from, &options, &mut |lsn, kind, payload| {
+        let damaged = |what: &str| {
+            let what = format!("the record of {what} before {lsn} is damaged");
+            Error::corrupt(format_args!("log of {}", directory.display()), what)
+        };
+        checked.bytes += payload.len() as u64;
+        let timestamp = match kind {
+            record::TERM => {
+                record::read_term(payload).ok_or_else(|| damaged("a term"))?;
+                return Ok(());
+            }
+            record::COMMIT => {
+                let mut reader = MutationReader::of(payload).ok_or_else(|| damaged("a commit"))?;
+                while let Some(mutation) = reader.next_mutation() {
+                    mutation.ok_or_else(|| damaged("a commit"))?;
+                }
+                record::timestamp(payload)
+            }
+            record::CONSTRAINTS => record::read_constraints(payload).map(|(timestamp, _)| timestamp),
+            _ => {
+                return Err(Error::new(ErrorKind::Unsupported, format!("a record of unknown kind {kind}"))
+                    .with_hint("check it with the version of Vervet that wrote it"));
+            }
+        };
+        let timestamp = timestamp.ok_or_else(|| damaged("a commit"))?;
+        if last.is_some_and(|last| timestamp != last.next()) {
+            return Err(damaged(&format!("commit {timestamp}, which does not follow the one before it,")));
+        }
+        last = Some(timestamp);
+        checked.commits += 1;
+        Ok(())
+    })?;
+    Ok(checked)
 }
 
 /// Cuts the log of the database in `directory` at its damage; returns the loss, or `None` for an undamaged

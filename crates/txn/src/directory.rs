@@ -144,7 +144,7 @@ fn refuse_foreign(environment: &Environment, directory: &Path) -> Result<()> {
 /// Whether a file of this name may exist in the directory of a new database: Vervet's own files, hidden
 /// files, and those that file systems create in their roots.
 fn is_known(name: &str) -> bool {
-    const BEGINNINGS: [&str; 7] =
-        [".", "MANIFEST", "UNFINISHED", "segments-", "dictionary-", "wal-", "build-"];
+    const BEGINNINGS: [&str; 8] =
+        [".", "MANIFEST", "UNFINISHED", "ORIGIN", "segments-", "dictionary-", "wal-", "build-"];
     name == LOCK || name == "lost+found" || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }

@@ -11,6 +11,7 @@
 use crate::mutation::Timestamp;
 use crate::options::Options;
 use crate::published::Published;
+use crate::record::LogRecord;
 use crate::recovery::{Replay, version_of};
 use crate::sync::{Mutex, lock};
 use crate::transactions::Transactions;
@@ -33,17 +34,6 @@ struct FollowerState {
     replay: Replay,
     /// The replay has begun again, and is not visible yet.
     is_behind: bool,
-}
-
-/// A record of the log of another process.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LogRecord {
-    /// Position of its end, in bytes.
-    pub lsn: u64,
-    /// What it is; its meaning belongs to this crate.
-    pub kind: u8,
-    /// Its content.
-    pub payload: Vec<u8>,
 }
 
 impl Follower {

@@ -39,6 +39,17 @@ const ADDED: u8 = 1;
 const GRAPH: u8 = 2;
 const EDGE: u8 = 4;
 
+/// A record of the log of another process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogRecord {
+    /// Position of its end, in bytes.
+    pub lsn: u64,
+    /// What it is; its meaning belongs to this crate.
+    pub kind: u8,
+    /// Its content.
+    pub payload: Vec<u8>,
+}
+
 /// Writes the record of a term.
 pub(crate) fn write_term(id: Id, term: TermRef<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(&id.bits().to_le_bytes());
@@ -122,22 +133,61 @@ pub(crate) fn set_timestamp(record: &mut [u8], timestamp: Timestamp) {
     }
 }
 
+/// The timestamp of the record of a commit, or of constraints; `None` if it is too short.
+pub(crate) fn timestamp(bytes: &[u8]) -> Option<Timestamp> {
+    bytes.first_chunk::<8>().map(|bytes| Timestamp(u64::from_le_bytes(*bytes)))
+}
+
 /// Decodes timestamp and changes of a commit; `None` if the bytes are invalid.
-pub(crate) fn read_commit(mut bytes: &[u8]) -> Option<(Timestamp, Vec<Mutation>)> {
-    let timestamp = Timestamp(u64::from_le_bytes(take(&mut bytes, 8)?.try_into().ok()?));
-    let count = usize::try_from(read_varint(&mut bytes)?).ok()?;
+pub(crate) fn read_commit(bytes: &[u8]) -> Option<(Timestamp, Vec<Mutation>)> {
+    let timestamp = timestamp(bytes)?;
+    let mut reader = MutationReader::of(bytes)?;
     // A change takes at least four bytes, so damaged data cannot request more memory than that.
-    let mut changes = Vec::with_capacity(count.min(bytes.len() / 4));
-    for _ in 0..count {
-        let flags = *take(&mut bytes, 1)?.first()?;
-        let mut id = || read_id(&mut bytes);
-        let (subject, predicate, object) = (id()?, id()?, id()?);
-        let graph = if flags & GRAPH != 0 { id()? } else { Id::UNBOUND };
-        let edge = if flags & EDGE != 0 { id()? } else { Id::UNBOUND };
-        let statement = Statement { subject, predicate, object, graph, edge };
-        changes.push(Mutation { statement, added: flags & ADDED != 0 });
+    let mut changes = Vec::with_capacity(reader.count.min(bytes.len() / 4));
+    while let Some(change) = reader.next_mutation() {
+        changes.push(change?);
     }
-    bytes.is_empty().then_some((timestamp, changes))
+    reader.bytes.is_empty().then_some((timestamp, changes))
+}
+
+/// Decodes the changes of a commit one at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct MutationReader<'a> {
+    bytes: &'a [u8],
+    /// Changes that were not read yet.
+    count: usize,
+}
+
+impl<'a> MutationReader<'a> {
+    /// `None` if the record is too short.
+    pub(crate) fn of(mut bytes: &'a [u8]) -> Option<Self> {
+        take(&mut bytes, 8)?;
+        let count = usize::try_from(read_varint(&mut bytes)?).ok()?;
+        Some(Self { bytes, count })
+    }
+
+    /// The next change; `Some(None)` if the bytes are invalid.
+    pub(crate) fn next_mutation(&mut self) -> Option<Option<Mutation>> {
+        self.count = self.count.checked_sub(1)?;
+        let change = read_mutation(&mut self.bytes);
+        if change.is_none() || self.count == 0 && !self.bytes.is_empty() {
+            self.count = 0;
+            return Some(None);
+        }
+        Some(change)
+    }
+}
+
+fn read_mutation(bytes: &mut &[u8]) -> Option<Mutation> {
+    let flags = *take(bytes, 1)?.first()?;
+    let mut id = || read_id(bytes);
+    let (subject, predicate, object) = (id()?, id()?, id()?);
+    let graph = if flags & GRAPH != 0 { id()? } else { Id::UNBOUND };
+    let edge = if flags & EDGE != 0 { id()? } else { Id::UNBOUND };
+    Some(Mutation {
+        statement: Statement { subject, predicate, object, graph, edge },
+        added: flags & ADDED != 0,
+    })
 }
 
 /// Writes the record of a commit that changes the constraints.

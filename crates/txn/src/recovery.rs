@@ -103,7 +103,7 @@ pub(crate) fn recover_beside(environment: &Environment, directory: &Path) -> Res
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`]: it is the log of another database.
-fn check_log(
+pub(crate) fn check_log(
     environment: &Environment,
     directory: &Path,
     place: Option<CheckpointPosition>,

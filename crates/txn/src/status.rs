@@ -17,8 +17,8 @@ pub struct Counts {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StorageStatus {
-    /// Why changes are refused at present; `None` if they are accepted. A full disk, a failed sync, or a load
-    /// that left the directory in an unknown state.
+    /// Why changes are refused at present; `None` if they are accepted. A full disk, a failed sync, a load
+    /// that left the directory in an unknown state, or a limit that no checkpoint can relieve.
     pub refusal: Option<Error>,
     /// Size of the log part that recovery would read now, in bytes. 0 where no log is open, as for all fields
     /// below.

@@ -18,6 +18,7 @@ use crate::commit::Committer;
 use crate::commit_head::CommitHead;
 use crate::constraint::Constraint;
 use crate::constraints::Constraints;
+use crate::feed_state::FeedState;
 use crate::mutation::Timestamp;
 use crate::options::Options;
 use crate::published::Published;
@@ -44,6 +45,7 @@ pub struct Transactions {
     writer: Arc<Writer>,
     committer: Committer,
     background: Arc<Background>,
+    feed: FeedState,
 }
 
 impl Transactions {
@@ -178,7 +180,14 @@ impl Transactions {
         let writer = Arc::new(writer);
         let committer = Committer::new(Arc::clone(&head), Arc::clone(&writer), options.pre_read);
         let background = Background::new(Arc::clone(&head), Arc::clone(&writer), &options);
-        Arc::new(Self { options, head, writer, committer, background: Arc::new(background) })
+        Arc::new(Self {
+            options,
+            head,
+            writer,
+            committer,
+            background: Arc::new(background),
+            feed: FeedState::default(),
+        })
     }
 
     pub(crate) fn head(&self) -> &CommitHead {
@@ -195,6 +204,10 @@ impl Transactions {
 
     pub(crate) fn background(&self) -> &Arc<Background> {
         &self.background
+    }
+
+    pub(crate) fn feed_state(&self) -> &FeedState {
+        &self.feed
     }
 
     /// The newest durable version.
@@ -359,6 +372,12 @@ impl Transactions {
         schema::change_constraints(&self.head, &self.writer, &begin, change)
     }
 
+    /// The directory of the log and, unless the graph is over another base, of the graph; `None`: in memory.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        self.writer.directory()
+    }
+
     /// The status of storage. Cheap: it reads no file and takes no lock that is held during I/O.
     #[must_use]
     pub fn storage_status(&self) -> StorageStatus {
@@ -370,7 +389,9 @@ impl Transactions {
         let history = self.background.checkpointer().history();
         let (slowed_commits, slowed_time) = self.background.slowed();
         StorageStatus {
-            refusal: self.writer.failure().cloned().or(log.as_ref().and_then(|log| log.refusal.clone())),
+            refusal: (self.writer.failure().cloned())
+                .or_else(|| log.as_ref().and_then(|log| log.refusal.clone()))
+                .or_else(|| self.background.refusal()),
             log_bytes: self.writer.log_bytes(),
             log_files: log.as_ref().map_or(0, |log| log.files),
             log_syncs: log.as_ref().map_or(0, |log| log.syncs),

@@ -276,6 +276,11 @@ impl Writer {
         self.open_log().map_or(0, |log| log.end_lsn().0.saturating_sub(start))
     }
 
+    /// Start of the log part that recovery would read: the log has all records from there on.
+    pub(crate) fn log_start(&self) -> Lsn {
+        Lsn(self.log_start.load(Ordering::Relaxed))
+    }
+
     /// Removes the log before `lsn`, which a durable base covers.
     pub(crate) fn cut(&self, log: &Log, lsn: Lsn) {
         let before = self.log_start.fetch_max(lsn.0, Ordering::Relaxed);
@@ -294,6 +299,13 @@ impl Writer {
             None => *known.insert(CheckpointPosition::reserve(&self.environment, timestamp.0)?),
         };
         Ok(Some(CheckpointPosition { timestamp: timestamp.0, ..place }))
+    }
+
+    /// The id of the log, also before it is opened; `None`: in memory, or nothing was ever written.
+    pub(crate) fn known_log_id(&self) -> Result<Option<LogId>> {
+        let Some(ownership) = self.own()? else { return Ok(None) };
+        let known = || lock(&ownership.place).map(|place| LogId(place.id));
+        Ok(ownership.log.get().map(Log::id).or_else(known))
     }
 
     /// The assignment of numbers.

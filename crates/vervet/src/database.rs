@@ -517,7 +517,11 @@ impl Database {
     /// A snapshot of the current graph.
     #[must_use]
     pub fn snapshot(&self) -> GraphSnapshot {
-        GraphSnapshot { published: self.published(), gate: self.driver().gate() }
+        self.snapshot_of(self.published())
+    }
+
+    pub(crate) fn snapshot_of(&self, published: Arc<Published>) -> GraphSnapshot {
+        GraphSnapshot { published, gate: self.driver().gate() }
     }
 
     /// Reads the whole database and verifies checksums and invariants.
@@ -683,10 +687,6 @@ impl Database {
 
     pub(crate) fn traversal_plans(&self) -> &Mutex<TraversalPlans> {
         &self.inner.traversal_plans
-    }
-
-    pub(crate) fn directory(&self) -> Option<&Path> {
-        self.inner.directory.as_deref()
     }
 
     pub(crate) fn driver(&self) -> &dyn Driver {

@@ -4,7 +4,7 @@ pub(crate) mod graphml;
 pub(crate) mod graphson;
 
 use crate::query::run::control;
-use crate::{Database, QueryOptions, RowCounter};
+use crate::{Database, GraphSnapshot, QueryOptions, RowCounter};
 use std::io::Write;
 use vervet_delta::Version;
 use vervet_kernel::Control;
@@ -45,9 +45,23 @@ impl Database {
     /// # Errors
     /// As [`Database::export`]; limits.
     pub fn export_with(&self, format: Format, options: &QueryOptions, out: &mut dyn Write) -> Result<u64> {
+        self.export_snapshot(&self.snapshot(), format, options, out)
+    }
+
+    /// [`Database::export_with`] of a snapshot of this database.
+    ///
+    /// # Errors
+    /// As [`Database::export_with`].
+    pub fn export_snapshot(
+        &self,
+        snapshot: &GraphSnapshot,
+        format: Format,
+        options: &QueryOptions,
+        out: &mut dyn Write,
+    ) -> Result<u64> {
         let control = control(options, options.begin(), self.driver().gate());
         let _limits = control.enter();
-        write(&self.published().version, format, &control, options.progress.as_ref(), out)
+        write(&snapshot.published().version, format, &control, options.progress.as_ref(), out)
     }
 }
 

@@ -51,6 +51,7 @@ pub mod algorithms;
 mod database;
 mod edit;
 mod export;
+mod feed;
 pub mod gremlin;
 mod loading;
 mod options;
@@ -72,6 +73,7 @@ mod pages {
 }
 
 pub use database::{ComponentSize, Database, GraphSnapshot};
+pub use feed::{FeedFormat, FeedLimits};
 pub use gremlin::{GremlinOptions, GremlinResults, GremlinScript};
 pub use loading::{Share, read_share};
 pub use options::{
@@ -93,8 +95,9 @@ pub use vervet_graph::{Edge, EdgeRange, Element, Graph, Vertex};
 pub use vervet_load::{Format, LoadOptions, LoadReport, Mapping, Progress, Schema, Source, schema};
 pub use vervet_model::{Direction, Error, ErrorKind, Id, Partitioning, Position, Result, Watch};
 pub use vervet_txn::{
-    CheckpointStatus, ConflictCounts, Constraint, ConstraintKind, Counts, Damage, Durability, Follower,
-    Isolation, LogRecord, StorageStatus, Timestamp,
+    CheckedLog, CheckpointStatus, ConflictCounts, Constraint, ConstraintKind, Counts, Damage, Durability,
+    Feed, FeedPosition, FeedRefusal, Follower, Isolation, LogRecord, RecordSource, StorageStatus, Timestamp,
+    check_log,
 };
 
 pub use vervet_algebra::Dataset;

@@ -26,7 +26,7 @@ impl Database {
     #[must_use]
     pub fn file_bytes(&self) -> FileBytes {
         let mut bytes = FileBytes::default();
-        if let Some(directory) = self.directory() {
+        if let Some(directory) = self.transactions().directory() {
             count_files(&*self.environment().files, directory, FOLDERS_DEEP, &mut bytes);
         }
         bytes

@@ -2,9 +2,14 @@
 //! database with the same changes.
 
 use crate::{QUERIES, graph, open, rows, start, start_with};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use vervet::{Database, ErrorKind, QueryOptions};
-use vervet_cluster::Cluster;
+use vervet::{
+    Database, DatabaseOptions, ErrorKind, FeedFormat, FeedLimits, FeedPosition, FeedRefusal, QueryOptions,
+    Timestamp,
+};
+use vervet_cluster::{Cluster, check};
 
 /// Waits until a server has the newest commit of the writer.
 pub(crate) fn wait_for(server: &Cluster, writer: &Cluster) {
@@ -270,4 +275,124 @@ fn a_cluster_without_a_writer_says_so() {
     assert!(servers[0].changes().is_none());
     let error = servers[0].database().update("CLEAR ALL").map(drop).expect_err("read only");
     assert!(error.hint().is_some_and(|hint| hint.contains("writer")), "{error:?}");
+}
+
+/// The change feed of a follower is that of the writer.
+#[test]
+fn every_server_has_the_change_feed() {
+    let (mut servers, directories, _folder) = start_with(&graph(), 2, Some("a"));
+    let feed = |server: &Cluster, after: u64| {
+        let after = FeedPosition { commit: Timestamp(after), log: None };
+        let mut feed = server.database().feed(Some(after)).map_err(FeedRefusal::into_error)?;
+        let mut text = Vec::new();
+        let (format, limits) = (FeedFormat::JsonLines, FeedLimits::default());
+        let options = QueryOptions::default();
+        let written = server.database().write_feed(&mut feed, format, limits, &options, &mut text);
+        written.map_err(FeedRefusal::into_error)?;
+        Ok::<_, vervet::Error>(String::from_utf8(text).expect("text"))
+    };
+    for update in UPDATES {
+        servers[0].database().update(update).expect("an update");
+    }
+    wait_for(&servers[1], &servers[0]);
+    let commits = servers[0].database().newest_commit().0;
+    for after in 0..=commits {
+        let expected = feed(&servers[0], after).expect("the log has it");
+        assert_eq!(expected.lines().count() as u64, commits - after);
+        assert_eq!(feed(&servers[1], after).expect("the writer answers"), expected);
+    }
+    let positions: Vec<_> = servers.iter().map(|server| server.database().feed_snapshot()).collect();
+    let [writer, follower] = [0, 1].map(|at| positions[at].as_ref().expect("a position").0);
+    assert_eq!(writer, follower);
+    assert!(feed(&servers[1], commits + 1).is_err());
+    // It needs the writer.
+    drop(servers.remove(0));
+    let refused = feed(&servers[0], 0).map_err(|error| error.kind());
+    assert_eq!(refused, Err(ErrorKind::Unavailable));
+    servers.insert(0, open(&directories[0]));
+    let begun = Instant::now();
+    while feed(&servers[1], 0).is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        std::thread::yield_now();
+    }
+    assert_eq!(feed(&servers[1], 0).expect("the log"), feed(&servers[0], 0).expect("the log"));
+}
+
+/// The directory of the log of a server.
+fn log_of(directory: &Path) -> PathBuf {
+    let entries = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
+    let is_log = |path: &PathBuf| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("changes-"))
+    };
+    entries.into_iter().find(is_log).expect("a log")
+}
+
+fn open_error(directory: &Path) -> vervet::Error {
+    Cluster::open(directory, &DatabaseOptions::default()).expect_err("refused")
+}
+
+/// A check of the writer reads its log, and an error of the log has the remedy for a log.
+#[test]
+fn a_check_reads_the_log_of_changes() {
+    let (servers, directories, _folder) = start_with(&graph(), 2, Some("a"));
+    let verify = |at: usize| check(&directories[at], &DatabaseOptions::default());
+    assert_eq!(verify(1).expect("sound").log, None);
+    for update in UPDATES {
+        servers[0].database().update(update).expect("an update");
+    }
+    assert!(servers[0].database().file_bytes().log > 0);
+    let commits = servers[0].database().newest_commit().0;
+    assert_eq!(verify(0).expect("sound beside its server").log.map(|log| log.commits), Some(commits));
+    drop(servers);
+    let log = verify(0).expect("sound").log.expect("a log");
+    assert!(log.commits == commits && log.bytes > 0, "{log:?}");
+    let directory = log_of(&directories[0]);
+    let file = fs::read_dir(&directory).expect("a directory").map(|entry| entry.expect("an entry").path());
+    let file =
+        file.into_iter().find(|path| path.extension().is_some_and(|end| end == "log")).expect("a file");
+    let mut bytes = fs::read(&file).expect("a log");
+    bytes[200] ^= 1;
+    fs::write(&file, &bytes).expect("written");
+    let checked = verify(0).expect_err("damaged");
+    for error in [checked, open_error(&directories[0])] {
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        let hint = error.hint().expect("a remedy");
+        assert!(hint.contains("log of changes") && !hint.contains("vervet recover"), "{hint}");
+    }
+}
+
+/// The log of a server of another cluster is refused under any name, and so is that of other data.
+#[test]
+fn a_log_of_another_cluster_is_refused() {
+    let (servers, directories, _folder) = start_with(&graph(), 2, Some("a"));
+    let (others, other_directories, _other_folder) = start_with(&graph(), 2, Some("a"));
+    for servers in [&servers, &others] {
+        servers[0].database().update(UPDATES[0]).expect("an update");
+    }
+    drop((servers, others));
+    let (own, other) = (log_of(&directories[0]), log_of(&other_directories[0]));
+    let kept = own.with_file_name("kept");
+    fs::rename(&own, &kept).expect("moved");
+    fs::create_dir(&own).expect("made");
+    for entry in fs::read_dir(&other).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        fs::copy(&path, own.join(path.file_name().expect("a name"))).expect("copied");
+    }
+    let checked = check(&directories[0], &DatabaseOptions::default()).expect_err("another cluster");
+    for error in [open_error(&directories[0]), checked] {
+        assert_eq!(error.kind(), ErrorKind::Input, "{error}");
+        assert!(error.message().contains("of another cluster") && error.hint().is_some(), "{error:?}");
+    }
+    // The own one, as an earlier version has made it, gets the file when it is opened.
+    fs::remove_dir_all(&own).expect("removed");
+    fs::rename(&kept, &own).expect("moved back");
+    let before = fs::read(own.join("ORIGIN")).expect("a file");
+    fs::remove_file(own.join("ORIGIN")).expect("removed");
+    // The changes concern partitions of the other server.
+    let servers = [1, 0].map(|at| open(&directories[at]));
+    assert_eq!(servers[1].database().newest_commit(), Timestamp(1));
+    assert_eq!(fs::read(own.join("ORIGIN")).expect("a file"), before);
+    drop(servers);
+    fs::write(own.join("ORIGIN"), "data = 7").expect("written");
+    assert_eq!(open_error(&directories[0]).kind(), ErrorKind::Corrupt);
 }

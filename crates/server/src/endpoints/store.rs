@@ -11,6 +11,7 @@
 //! `PATCH`; use `/update`.
 
 use crate::context::RequestContext;
+use crate::endpoints::changes::{POSITION, has_feed};
 use crate::endpoints::query;
 use crate::endpoints::update;
 use crate::http::content_negotiation::{AcceptHeader, DATASET_FORMATS, GRAPH_FORMATS};
@@ -29,7 +30,8 @@ use std::io::{self, Cursor, Read};
 use std::time::Instant;
 use vervet::update::{Documents, UpdateOptions};
 use vervet::{
-    Answer, CancelToken, Error, ErrorKind, Format, NamedNode, OutputFormat, QueryOptions, Source, Transaction,
+    Answer, CancelToken, Error, ErrorKind, FeedPosition, Format, GraphSnapshot, NamedNode, OutputFormat,
+    QueryOptions, Source, Transaction,
 };
 
 /// The graph of a request.
@@ -116,12 +118,17 @@ async fn get(context: &mut RequestContext<'_>, graph: Graph) -> Outcome {
     let is_heavy = statements(state, &graph)? >= HEAVY_STATEMENTS;
     let mut options = query::options(state, &Parameters::default())?;
     (options.timeout, options.started) = (Some(timeout), Some(started));
+    let exported = match &graph {
+        Graph::All => feed_snapshot(context).await?,
+        _ => None,
+    };
+    let position = exported.as_ref().map(|(position, _)| position.to_string());
     let name = match &graph {
         Graph::All => "all graphs".to_owned(),
         Graph::Default => "the default graph".to_owned(),
         Graph::Named(name) => name.as_str().to_owned(),
     };
-    query::write(
+    let mut reply = query::write(
         context,
         (&name, is_heavy),
         content_type,
@@ -133,7 +140,12 @@ async fn get(context: &mut RequestContext<'_>, graph: Graph) -> Outcome {
             let quads_format = if format == OutputFormat::TriG { Format::TriG } else { Format::NQuads };
             match &graph {
                 Graph::All => {
-                    database.export_with(quads_format, &options, out).map_err(|error| match error.kind() {
+                    let snapshot = match &exported {
+                        Some((_, snapshot)) => snapshot.clone(),
+                        None => database.snapshot(),
+                    };
+                    let exported = database.export_snapshot(&snapshot, quads_format, &options, out);
+                    exported.map_err(|error| match error.kind() {
                         ErrorKind::Io if Instant::now() >= deadline => {
                             Error::new(ErrorKind::Deadline, "the export took too long")
                         }
@@ -145,7 +157,22 @@ async fn get(context: &mut RequestContext<'_>, graph: Graph) -> Outcome {
             }
         },
     )
-    .await
+    .await?;
+    if let Some(position) = position {
+        set(&mut reply, POSITION, &position);
+    }
+    Ok(reply)
+}
+
+/// The current graph with its position in the change feed; `None`: there is no feed, or its log cannot be
+/// read.
+async fn feed_snapshot(context: &RequestContext<'_>) -> Outcome<Option<(FeedPosition, GraphSnapshot)>> {
+    let state = context.state;
+    if !has_feed(state) || !state.database.has_feed() {
+        return Ok(None);
+    }
+    update::work(state, context.describe("position"), |state, _| Ok(state.database.feed_snapshot().ok()))
+        .await
 }
 
 /// From this many statements on, a response takes 1 ms or more, like a heavy query.

@@ -10,7 +10,7 @@ use hyper::{HeaderMap, StatusCode};
 use vervet::OutputFormat;
 
 /// A media type that clients can request, its format, and the `Content-Type` of the answer.
-pub(crate) type Offer = (&'static str, OutputFormat, &'static str);
+pub(crate) type Offer<F = OutputFormat> = (&'static str, F, &'static str);
 
 /// Formats of solutions.
 pub(crate) const SOLUTION_FORMATS: &[Offer] = &[
@@ -63,12 +63,12 @@ impl AcceptHeader {
     ///
     /// # Errors
     /// 406 with the list of offers.
-    pub(crate) fn choose(&self, offers: &[Offer]) -> Result<(OutputFormat, &'static str), Failure> {
+    pub(crate) fn choose<F: Copy>(&self, offers: &[Offer<F>]) -> Result<(F, &'static str), Failure> {
         let Some(accept) = self.0.as_deref().filter(|accept| !accept.trim().is_empty()) else {
             let (_, format, content_type) = offers[0];
             return Ok((format, content_type));
         };
-        let mut best: Option<(u32, &Offer)> = None;
+        let mut best: Option<(u32, &Offer<F>)> = None;
         for offer in offers {
             let quality = quality(accept, offer.0);
             if quality > best.map_or(0, |(quality, _)| quality) {

@@ -24,7 +24,7 @@ use vervet::CancelToken;
 pub(crate) const BUFFERED_BYTES_MAX: usize = 64 << 10;
 
 /// ChunkStream in the channel.
-const CHUNKS: usize = 4;
+pub(crate) const CHUNKS: usize = 4;
 
 /// The minimum bytes of a chunk, except the last.
 const CHUNK_BYTES: usize = 32 << 10;
@@ -163,7 +163,7 @@ impl<T> Write for ResponseWriter<T> {
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() > BUFFERED_BYTES_MAX {
             let (sender, receiver) = mpsc::channel(CHUNKS);
-            let writer = ChunkWriter { sender, buffer: Vec::new(), limits: self.limits.clone() };
+            let writer = ChunkWriter::new(sender, self.limits.clone());
             let mut out = Encoder::new(self.encoding, writer)?;
             let encoding = self.encoding;
             self.send_start(ResultStart::Stream(receiver, encoding));
@@ -210,13 +210,18 @@ impl Encoder {
     }
 }
 
-struct ChunkWriter {
+/// Sends bytes in chunks.
+pub(crate) struct ChunkWriter {
     sender: mpsc::Sender<Chunk>,
     buffer: Vec<u8>,
     limits: SendLimits,
 }
 
 impl ChunkWriter {
+    pub(crate) fn new(sender: mpsc::Sender<Chunk>, limits: SendLimits) -> Self {
+        Self { sender, buffer: Vec::new(), limits }
+    }
+
     fn send_buffer(&mut self) -> io::Result<()> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -245,7 +250,8 @@ impl Write for ChunkWriter {
         Ok(bytes.len())
     }
 
+    /// Sends what is left. Encoders call it only at their end.
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.send_buffer()
     }
 }

@@ -34,6 +34,7 @@ pub(crate) enum RequestKind {
     Query,
     Update,
     Store,
+    Changes,
     Gremlin,
     Api,
     Page,
@@ -46,6 +47,7 @@ impl RequestKind {
             Self::Query => "query",
             Self::Update => "update",
             Self::Store => "store",
+            Self::Changes => "changes",
             Self::Gremlin => "gremlin",
             Self::Api => "api",
             Self::Page => "page",
@@ -62,9 +64,9 @@ impl EncodeLabelValue for RequestKind {
 
 /// Statuses with a counter of their own, those of Gremlin included. All others share one, so that clients
 /// cannot create many series.
-const STATUSES: [u16; 29] = [
-    101, 200, 201, 204, 304, 400, 401, 403, 404, 405, 406, 407, 408, 409, 413, 415, 421, 497, 498, 499, 500,
-    503, 504, 507, 595, 596, 597, 598, 599,
+const STATUSES: [u16; 30] = [
+    101, 200, 201, 204, 304, 400, 401, 403, 404, 405, 406, 407, 408, 409, 410, 413, 415, 421, 497, 498, 499,
+    500, 503, 504, 507, 595, 596, 597, 598, 599,
 ];
 
 /// One of [`STATUSES`], or 0.

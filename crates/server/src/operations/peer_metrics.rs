@@ -1,4 +1,5 @@
-//! Metrics of the other servers of a cluster, which are read at each scrape without a request to them.
+//! Metrics of a cluster, of its other servers and of its changes, which are read at each scrape without a
+//! request to another server.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -46,6 +47,24 @@ impl Collector for PeerCollector {
                 let labels = [("server", peer.name.as_str())];
                 ConstCounter::new(count(peer)).encode(family.encode_family(&labels)?)?;
             }
+        }
+        let Some(changes) = self.0.changes() else { return Ok(()) };
+        let is_following = changes.failure.is_none() && !changes.has_ended;
+        for (name, help, value) in [
+            ("vervet_changes_commit", "The last commit that this server shows.", changes.timestamp.0),
+            (
+                "vervet_changes_behind_bytes",
+                "Bytes of the log of the writer that this server has not applied.",
+                changes.behind_bytes,
+            ),
+            (
+                "vervet_changes_following",
+                "1: this server writes, or its last request for changes succeeded; 0: it failed.",
+                u64::from(is_following),
+            ),
+        ] {
+            let value = i64::try_from(value).unwrap_or(i64::MAX);
+            ConstGauge::new(value).encode(out.encode_descriptor(name, help, None, MetricType::Gauge)?)?;
         }
         Ok(())
     }

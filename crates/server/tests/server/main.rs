@@ -5,6 +5,7 @@
 //! * `store`: the Graph Store Protocol beyond the suite.
 //! * `limits`: everything too large, too slow, too long or too numerous.
 //! * `mutations`: requests with random damage.
+//! * `changes`: the change feed, as responses and as streams of events.
 //! * `users`: passwords, tokens, roles, TLS.
 //! * `origins`: cross-site pages and DNS rebinding: Host, Origin, CORS, users, WebSockets.
 //! * `ending`: disconnecting clients, and shutdown.
@@ -15,6 +16,7 @@
 
 mod api;
 mod arrow;
+mod changes;
 mod clients;
 mod cluster;
 mod common;

@@ -201,6 +201,7 @@ fn changes_are_limited() {
     options.log_bytes_max = 2_000;
     let writer = Transactions::over(simulation.environment(), base, Path::new(DIR), options).expect("opens");
     let mut commits = 0;
+    assert!(writer.storage_status().refusal.is_none());
     let error = loop {
         let mut transaction = writer.begin(Isolation::Serializable).expect("begins");
         let row = Row { s: 1 + commits % 60, p: 90, o: 200 + commits / 60, g: 0, e: 0 };
@@ -215,6 +216,24 @@ fn changes_are_limited() {
     assert!(commits > 5, "{commits}");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().contains("limit 2000") && error.hint().is_some(), "{error:?}");
+    let refusal = writer.storage_status().refusal.expect("it refuses commits");
+    assert_eq!(refusal.message(), error.message());
+    // The log is sound, as far as can be seen without its base.
+    let checked = vervet_txn::check_log(&simulation.environment(), Path::new(DIR)).expect("sound");
+    assert_eq!(checked.commits, commits);
+    let files = simulation.environment().files.list(Path::new(DIR)).expect("a directory");
+    let log = files.iter().find(|path| path.extension().is_some_and(|end| end == "log")).expect("a log");
+    let length = simulation.environment().files.length(log).expect("a length");
+    for position in (40..length).step_by(97) {
+        let position = usize::try_from(position).expect("small");
+        let before = simulation.environment().files.read(log).expect("readable")[position];
+        simulation.files.damage(log, position, before ^ 1).expect("damaged");
+        match vervet_txn::check_log(&simulation.environment(), Path::new(DIR)) {
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt, "{position}: {error}"),
+            Ok(torn) => assert!(torn.commits >= checked.commits - 1, "{position}"),
+        }
+        simulation.files.damage(log, position, before).expect("repaired");
+    }
 }
 
 #[test]

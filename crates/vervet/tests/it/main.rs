@@ -15,6 +15,7 @@ mod equalities;
 mod exists_hubs;
 mod exists_substituted;
 mod expensive_rows;
+mod feed;
 mod forms;
 mod graph_names;
 mod gremlin_chains;
