@@ -24,6 +24,10 @@ pub(crate) fn run(arguments: &CheckArguments) -> Outcome {
             output::bytes(found.size_bytes),
             output::time(started.elapsed()),
         )?;
+        if let Some(log) = found.log {
+            let (commits, size) = (output::count(log.commits), output::bytes(log.bytes));
+            writeln!(out, "its log of changes is sound: {commits} commits, {size}")?;
+        }
         return out.finish();
     }
     let database = Database::open(&arguments.database)?;

@@ -89,6 +89,7 @@ fn server_text(path: &Path, server: &Path) -> String {
 fn hint(command: &Command, servers: &[String]) -> String {
     let serve = format!("vervet serve --cluster {}", servers.first().map_or("DIR", String::as_str));
     let others = if servers.len() > 1 { ", and each other one likewise" } else { "" };
+    let writer = writer_of(servers);
     match command {
         Command::Serve(_) => format!("start this server with {serve}{others}"),
         Command::Check(_) => {
@@ -103,9 +104,36 @@ fn hint(command: &Command, servers: &[String]) -> String {
             "start all servers ({serve}{others}), then ask any of them over HTTP: \
              curl localhost:7878/query --data-urlencode 'query=SELECT * {{ ?s ?p ?o }} LIMIT 10'"
         ),
-        _ => format!(
-            "a cluster is only read: use the database that it was made from, and make the cluster again with \
-             vervet cluster init; start this one with {serve}{others}"
+        Command::Recover(_) => {
+            let checks: Vec<String> = servers.iter().map(|server| format!("vervet check {server}")).collect();
+            format!("check the directory of each server, with its log of changes: {}", checks.join("; "))
+        }
+        Command::Load(_) if writer.is_some() => format!(
+            "a cluster is loaded as a whole: vervet cluster load; further statements go to the server that takes \
+             changes: start all servers ({serve}{others}), then POST them to its /store"
         ),
+        Command::Backup(_) if writer.is_some() => format!(
+            "start all servers ({serve}{others}), then export the graph: curl localhost:7878/store > graph.nq"
+        ),
+        _ => match writer {
+            Some((writer, http)) => format!(
+                "server {writer} takes the changes of this cluster: start all servers ({serve}{others}), then send \
+                 them over HTTP: curl {http}/update --data-urlencode 'update=INSERT DATA {{ … }}'"
+            ),
+            None => format!(
+                "no server of this cluster takes changes: name one (writer = \"NAME\" in each cluster.toml), or use \
+                 the database that it was made from, and make the cluster again with vervet cluster init; start \
+                 this one with {serve}{others}"
+            ),
+        },
     }
+}
+
+/// The name of the server that takes changes, and its address for clients.
+fn writer_of(servers: &[String]) -> Option<(String, String)> {
+    let map = ClusterMap::read(Path::new(servers.first()?)).ok()?;
+    let writer = map.writer?;
+    let entry = map.servers.into_iter().find(|entry| entry.name == writer);
+    let http = entry.and_then(|entry| entry.http).unwrap_or_else(|| "localhost:7878".to_owned());
+    Some((writer, http))
 }

@@ -275,6 +275,8 @@ fn directories_of_a_cluster_are_no_databases() {
     place.fails(&["query", "cluster/a/data", "ASK {}"], 1, &["has the data of server a", serve, "curl"]);
     place.fails(&["info", "cluster/b"], 1, &["vervet serve --cluster cluster/b", "vervet cluster status"]);
     place.fails(&["check", "cluster"], 1, &["vervet check cluster/a; vervet check cluster/b"]);
-    place.fails(&["update", "cluster/a", "CLEAR ALL"], 1, &["a cluster is only read", "vervet cluster init"]);
+    let update = ["update", "cluster/a", "CLEAR ALL"];
+    place.fails(&update, 1, &["no server of this cluster takes changes", "vervet cluster init"]);
+    place.fails(&["recover", "cluster"], 1, &["vervet check cluster/a; vervet check cluster/b"]);
     place.ok(&["check", "cluster/a"]);
 }
