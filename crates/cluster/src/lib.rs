@@ -7,12 +7,13 @@
 //! # Shape
 //! `map`: which server has which partitions, a file. `init`: making the directories. `cluster`: opening one.
 //! `check`: verifying one. `damage`: remedies. `peer_part`: another server. `reachability`:
-//! which of them answer.
+//! which of them answer. `following`: changes from the log of another server. `voting`: changes whose log
+//! several servers have.
 //! # Not here
 //! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
-//! Changes: a cluster is loaded as a whole, and only read.
 #![forbid(unsafe_code)]
 
+mod changes_status;
 mod check;
 mod cluster;
 mod damage;
@@ -22,10 +23,11 @@ mod load;
 mod map;
 mod peer_part;
 mod reachability;
+mod voting;
 
+pub use changes_status::{ChangesStatus, VotersStatus};
 pub use check::{Checked, check};
 pub use cluster::{Cluster, ClusterStatus, PeerStatus, ServerStatus};
-pub use following::ChangesStatus;
 pub use init::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, init_empty, renew_certificate};
 pub use load::{ClusterLoadOptions, ClusterLoadReport, LoadEvent, load};
 pub use map::{ClusterMap, MAP_FILE, ServerEntry};

@@ -14,7 +14,7 @@ use openraft::EntryPayload;
 use vervet_model::{Error, Result};
 
 /// Bytes of a batch before its first record.
-const HEAD_BYTES: usize = 8;
+pub(crate) const HEAD_BYTES: usize = 8;
 
 /// Bytes of a record before its payload.
 pub(crate) const RECORD_HEAD_BYTES: usize = 5;

@@ -50,7 +50,7 @@ pub const WAIT_MAX: Duration = Duration::from_secs(10);
 /// Runs when the record before it, and all earlier ones, are committed. It must not call the log.
 pub type Publish = Box<dyn FnOnce() + Send>;
 
-/// Position of a record among those of one leadership; the first one is 1.
+/// Position of an append among those of one leadership; the first one is 1.
 pub type Sequence = u64;
 
 /// One leadership of this server. Clones share it.
@@ -69,11 +69,11 @@ struct Queue {
 struct State {
     batches: VecDeque<Batch>,
     queued_bytes: usize,
-    /// Of the last record that was appended.
+    /// The last append.
     last: Sequence,
-    /// Of the last record that was proposed.
+    /// The last append of which a record was proposed.
     proposed: Sequence,
-    /// Of the last record that was published.
+    /// The last append that was published.
     published: Sequence,
     waiters: Vec<(Sequence, Thread)>,
     ended: bool,
@@ -81,7 +81,10 @@ struct State {
 
 struct Batch {
     bytes: BytesMut,
+    /// The last append that it completes.
     last: Sequence,
+    /// The last append of which it has a record.
+    begun: Sequence,
     publish: Vec<Publish>,
 }
 
@@ -136,21 +139,24 @@ impl Leadership {
         self.queue.term
     }
 
-    /// Appends records of one kind, in this order, to the same entry: all of them are in the log, or none.
-    /// `publish` runs when they are committed. Returns the position of the last one.
+    /// Appends records of one kind, in this order, or none of them. `publish` runs when all are committed.
+    /// Returns the position of the last one. If the leadership ends, the next leader may have the first few.
     ///
     /// # Errors
-    /// Input: together they are larger than [`RECORD_BYTES_MAX`]. Unavailable: the leadership has ended, or
-    /// too much waits for a majority; nothing was appended.
+    /// Input: one is larger than [`RECORD_BYTES_MAX`]. Unavailable: the leadership has ended, or too much
+    /// waits for a majority. Nothing was appended.
     pub fn append(&self, kind: u8, payloads: &[&[u8]], publish: Option<Publish>) -> Result<Sequence> {
-        let bytes: usize = payloads.iter().map(|payload| RECORD_HEAD_BYTES + payload.len()).sum();
-        let lengths: Option<Vec<u32>> =
-            payloads.iter().map(|payload| u32::try_from(payload.len()).ok()).collect();
-        let Some(lengths) = lengths.filter(|_| bytes <= RECORD_BYTES_MAX) else {
-            let what = format!("records of {bytes} bytes exceed {RECORD_BYTES_MAX}");
-            return Err(Error::new(ErrorKind::Input, what).with_hint("split the transaction"));
-        };
-        let sequence = {
+        let (mut lengths, mut bytes) = (Vec::with_capacity(payloads.len()), 0);
+        for payload in payloads {
+            let length = u32::try_from(payload.len()).ok().filter(|_| payload.len() <= RECORD_BYTES_MAX);
+            let Some(length) = length else {
+                let what = format!("a record of {} bytes exceeds {RECORD_BYTES_MAX}", payload.len());
+                return Err(Error::new(ErrorKind::Input, what).with_hint("split the transaction"));
+            };
+            lengths.push(length);
+            bytes += RECORD_HEAD_BYTES + payload.len();
+        }
+        let last = {
             let mut state = lock(&self.queue.state);
             if state.ended {
                 return Err(not_leader());
@@ -159,25 +165,21 @@ impl Leadership {
                 let what = "too many changes wait for a majority of the voters; nothing was changed";
                 return Err(Error::new(ErrorKind::Unavailable, what));
             }
-            let has_room = |batch: &Batch| batch.bytes.len() + bytes <= BATCH_BYTES;
-            if !state.batches.back().is_some_and(has_room) {
-                let bytes = batch::begin(self.queue.term);
-                state.batches.push_back(Batch { bytes, last: 0, publish: Vec::new() });
-            }
             state.queued_bytes += bytes;
+            for (payload, length) in payloads.iter().zip(lengths) {
+                let batch = state.batch_for(self.queue.term, payload.len());
+                batch.begun = batch.last + 1;
+                batch::push(&mut batch.bytes, kind, payload, length);
+            }
             state.last += 1;
             let last = state.last;
-            if let Some(batch) = state.batches.back_mut() {
-                for (payload, length) in payloads.iter().zip(lengths) {
-                    batch::push(&mut batch.bytes, kind, payload, length);
-                }
-                batch.last = last;
-                batch.publish.extend(publish);
-            }
+            let batch = state.batch_for(self.queue.term, 0);
+            (batch.last, batch.begun) = (last, last);
+            batch.publish.extend(publish);
             last
         };
         self.queue.changed.notify_one();
-        Ok(sequence)
+        Ok(last)
     }
 
     /// Returns once everything up to `sequence` is committed and published.
@@ -231,6 +233,21 @@ impl Leadership {
     }
 }
 
+impl State {
+    /// The batch to which a record of `bytes` is added.
+    fn batch_for(&mut self, term: u64, bytes: usize) -> &mut Batch {
+        let has_room = |batch: &Batch| {
+            batch.bytes.len() + bytes <= BATCH_BYTES || batch.bytes.len() <= batch::HEAD_BYTES || bytes == 0
+        };
+        if !self.batches.back().is_some_and(has_room) {
+            let (bytes, last) = (batch::begin(term), self.last);
+            self.batches.push_back(Batch { bytes, last, begun: last, publish: Vec::new() });
+        }
+        let at = self.batches.len() - 1;
+        &mut self.batches[at]
+    }
+}
+
 impl Queue {
     fn end(&self) {
         let (waiters, batches) = {
@@ -253,7 +270,7 @@ impl Queue {
                     return None;
                 }
                 if let Some(batch) = state.batches.pop_front() {
-                    state.proposed = batch.last;
+                    state.proposed = batch.begun;
                     return Some(batch);
                 }
             }
@@ -286,7 +303,7 @@ impl Queue {
 async fn propose(queue: Arc<Queue>, raft: Raft<Types>, proposals: mpsc::UnboundedSender<(Proposal, usize)>) {
     let permits = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
     while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
-        let Some(Batch { bytes, last, publish }) = queue.next().await else { return };
+        let Some(Batch { bytes, last, publish, .. }) = queue.next().await else { return };
         let length = bytes.len();
         let Ok(answer) = raft.client_write_ff(Bytes::from(bytes)).await else { break };
         let proposal = Proposal { answer, last, publish, _permit: permit };

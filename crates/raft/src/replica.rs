@@ -28,6 +28,9 @@ use vervet_model::{Error, ErrorKind, Result};
 /// Threads of the runtime of openraft.
 const RUNTIME_THREADS: usize = 2;
 
+/// Longest wait for the tasks of the runtime at the end.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(3);
+
 /// Time after which a voter without an answer of the leader asks again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -413,6 +416,18 @@ impl Replica {
         self.block_on(self.raft.trigger().elect())?.map_err(|error| ended(&error))
     }
 
+    /// Numbers of all voters.
+    #[must_use]
+    pub fn voters(&self) -> Vec<u64> {
+        self.raft.metrics().borrow().membership_config.voter_ids().collect()
+    }
+
+    /// Bytes of the log.
+    #[must_use]
+    pub fn log_bytes(&self) -> u64 {
+        self.store.bytes()
+    }
+
     /// Number of this server.
     #[must_use]
     pub fn server(&self) -> u64 {
@@ -424,8 +439,8 @@ impl Drop for Replica {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             _ = runtime.block_on(self.raft.shutdown());
-            // Calls to other servers may take longer.
-            runtime.shutdown_background();
+            // The lock of the log is free once all tasks have ended. Calls to other servers may take longer.
+            runtime.shutdown_timeout(SHUTDOWN_MAX);
         }
     }
 }

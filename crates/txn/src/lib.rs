@@ -32,6 +32,7 @@ mod base;
 mod checkpoint;
 mod commit;
 mod commit_head;
+mod commit_log;
 mod constraint;
 mod constraint_scan;
 mod constraints;
@@ -67,6 +68,7 @@ pub use background::{
 };
 pub use base::continued;
 pub use checkpoint::{CHECKPOINT_RETRY_MAX, CHECKPOINT_RETRY_MIN, CHECKPOINT_SPARE_BYTES};
+pub use commit_log::SharedLog;
 pub use constraint::{CONSTRAINT_PROPERTIES_MAX, Constraint, ConstraintKind};
 pub use damage::{Damage, cut_at_damage, find_damage};
 pub use follower::{Follower, LogRecord};

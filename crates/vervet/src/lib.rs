@@ -94,7 +94,7 @@ pub use vervet_load::{Format, LoadOptions, LoadReport, Mapping, Progress, Schema
 pub use vervet_model::{Direction, Error, ErrorKind, Id, Partitioning, Position, Result, Watch};
 pub use vervet_txn::{
     CheckpointStatus, ConflictCounts, Constraint, ConstraintKind, Counts, Damage, Durability, Follower,
-    Isolation, LogRecord, StorageStatus, Timestamp,
+    Isolation, LogRecord, SharedLog, StorageStatus, Timestamp, Transactions,
 };
 
 pub use vervet_algebra::Dataset;

@@ -5,6 +5,7 @@ mod changes;
 mod flows;
 mod hubs;
 mod load;
+mod voters;
 
 use std::fs;
 use std::net::TcpListener;
@@ -68,9 +69,17 @@ fn start_with(
     count: usize,
     writer: Option<&str>,
 ) -> (Vec<Cluster>, Vec<PathBuf>, tempfile::TempDir) {
-    let folder = tempfile::tempdir().expect("a folder");
     let mut options = InitOptions::on_host(count, 16, "127.0.0.1", (0, 0));
     options.writer = writer.map(str::to_owned);
+    start_as(database, options)
+}
+
+/// [`start`] with other options; the servers get free ports.
+fn start_as(
+    database: &Database,
+    mut options: InitOptions,
+) -> (Vec<Cluster>, Vec<PathBuf>, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
     let ports: Vec<_> = options
         .servers
         .iter_mut()
