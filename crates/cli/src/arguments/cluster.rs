@@ -70,6 +70,10 @@ pub(crate) struct ClusterInitArguments {
     /// The server that takes changes, such as a; the others show them (default: the graph does not change)
     #[arg(long, value_name = "NAME")]
     pub writer: Option<String>,
+    /// Number of servers that have the log of changes, such as 3: they elect the one that takes changes, and
+    /// any minority of them may be lost
+    #[arg(long, value_name = "N", conflicts_with = "writer", value_parser = clap::value_parser!(u8).range(1..=7))]
+    pub voters: Option<u8>,
     /// Number of servers
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub servers: u16,
