@@ -58,6 +58,12 @@ fn make(arguments: &ClusterInitArguments) -> Outcome {
     let mut options = InitOptions::on_host(servers, partitions, &arguments.host, (arguments.port, HTTP_PORT));
     options.writer.clone_from(&arguments.writer);
     options.replicas = usize::from(arguments.replicas);
+    let voters = usize::from(arguments.voters.unwrap_or(0));
+    if voters > servers {
+        let what = format!("{voters} of {servers} servers cannot vote");
+        return Err(Failure::Usage(what, "choose fewer --voters, or more --servers".to_owned()));
+    }
+    options.voters = options.servers[..voters].iter().map(|server| server.name.clone()).collect();
     check_new(&options, &arguments.directory)?;
     let folder;
     let database = match (&arguments.from, arguments.data.is_empty()) {

@@ -156,6 +156,10 @@ impl Status {
     fn changes(&self) -> String {
         let changes = &self.0["changes"];
         let Some(writer) = changes["writer"].as_str() else { return String::new() };
+        if writer.is_empty() {
+            return " No server takes changes: the voters have no leader; a majority of them must be up."
+                .to_owned();
+        }
         let asked = self.servers().iter().find(|server| server["self"].as_bool() == Some(true));
         let asked = asked.map_or("", |server| text(server, "name"));
         let commit = changes["commit"].as_u64().map(output::count).unwrap_or_default();
@@ -166,7 +170,14 @@ impl Status {
             }
             (error, _) => format!("server {asked} has commit {commit}, and gets no more: {error}"),
         };
-        format!(" Changes go to server {writer}; {what}.")
+        let others = match changes["voters"]["names"].as_array() {
+            Some(names) => {
+                let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+                format!(", elected by {}", names.join(", "))
+            }
+            None => String::new(),
+        };
+        format!(" Changes go to server {writer}{others}; {what}.")
     }
 
     /// What works, or what does not and what to type.

@@ -122,7 +122,9 @@ fn options_of(arguments: &ServeArguments) -> vervet::Result<ServerOptions> {
     options.read_only |= arguments.read_only;
     if let Some(directory) = &arguments.cluster {
         let map = ClusterMap::read(directory)?;
-        options.read_only |= map.writer.as_ref() != Some(&map.server);
+        // Of the voters, the one that leads takes changes.
+        let may_write = map.writer.as_ref() == Some(&map.server) || map.voters.contains(&map.server);
+        options.read_only |= !may_write;
     }
     if let Some(file) = &arguments.queries {
         options.queries = SavedQueries::from_file(file)?;

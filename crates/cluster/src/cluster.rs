@@ -1,13 +1,15 @@
 //! One server of a cluster: its database, and its connections to the others.
 
+use crate::changes_status::ChangesStatus;
 use crate::damage::{CHANGES, with_remedy};
-use crate::following::{self, ChangesStatus, Following};
+use crate::following::{self, Following};
 use crate::init::{AUTHORITY_FILE, CERTIFICATE_FILE, DATA, KEY_FILE};
 use crate::load::adopt;
 use crate::map::{ClusterMap, ServerEntry};
 use crate::origin::{Origin, has_log};
 use crate::peer_part::PeerPart;
 use crate::reachability::Reachability;
+use crate::voting::{self, Voting};
 use crate::writer_log::WriterLog;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -18,6 +20,7 @@ use vervet_driver_local::LocalDriver;
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
 use vervet_partition::{PartitionDirectory, PartitionedBase, Remote, RemotePart};
 use vervet_peer::{Counts, Faults, Handler, Hello, Identity, Peer, PeerServer};
+use vervet_raft::Replica;
 
 /// See the header of this file. Dropping it ends its listener and connections.
 #[derive(Debug)]
@@ -27,8 +30,10 @@ pub struct Cluster {
     peers: Vec<Arc<PeerPart>>,
     reachability: Reachability,
     driver: Arc<ClusterDriver>,
-    /// At a server that follows the writer.
+    /// At a server that follows the writer, or the voters.
     following: Option<Following>,
+    /// At a voter.
+    voting: Option<Voting>,
     server: PeerServer,
     partitions: usize,
 }
@@ -156,6 +161,12 @@ fn written_elsewhere(map: &ClusterMap, writer: &str) -> Error {
     Error::new(ErrorKind::Unsupported, what).with_hint("send them there; this server shows them soon after")
 }
 
+/// Why a server that does not vote takes no changes.
+fn written_by_voters(map: &ClusterMap) -> Error {
+    let what = format!("changes of this graph go to the one of servers {} that leads", map.voters.join(", "));
+    Error::new(ErrorKind::Unsupported, what).with_hint("`vervet cluster status` at one of them says which")
+}
+
 /// Answers the requests of other servers: reads of the own partitions, and tasks of queries.
 struct Requests {
     own: Arc<PartitionedBase>,
@@ -163,12 +174,27 @@ struct Requests {
     /// The database, at the writer, once it has read its log, and a random number of this process.
     writing: Arc<OnceLock<Database>>,
     opening: u64,
+    /// The log of a voter, and its number.
+    replica: Arc<OnceLock<Arc<Replica>>>,
+    log: u64,
     directory: PathBuf,
+}
+
+impl Requests {
+    fn replica(&self) -> Result<&Replica> {
+        let none = || Error::new(ErrorKind::Unavailable, "this server does not vote, or not yet");
+        self.replica.get().map(|replica| &**replica).ok_or_else(none)
+    }
 }
 
 impl Handler for Requests {
     fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let answered = if request.first() == Some(&following::READ_LOG) {
+        let answered = if request.first() == Some(&voting::VOTERS) {
+            self.replica().and_then(|replica| replica.answer(&request[1..], out))
+        } else if request.first() == Some(&following::READ_LOG) && self.replica.get().is_some() {
+            let (after, wait) = following::read_request(request)?;
+            self.replica().and_then(|replica| voting::answer(replica, self.log, after, wait, out))
+        } else if request.first() == Some(&following::READ_LOG) {
             let not_writer = || Error::new(ErrorKind::Unavailable, "this server does not write, or not yet");
             let database = self.writing.get().ok_or_else(not_writer);
             database.and_then(|database| following::answer((database, self.opening), request, out))
@@ -234,6 +260,15 @@ impl Cluster {
                 own.name
             )));
         }
+        let is_voter = map.voters.contains(&own.name);
+        let voter_log = voting::log_directory(directory, files.build());
+        if !is_voter && voter_log.exists() {
+            let what =
+                format!("this server has a log of changes in {}, and is no voter", voter_log.display());
+            return Err(Error::new(ErrorKind::Input, what)
+                .with_hint("name it in `voters` of cluster.toml of all servers, or move the log away"));
+        }
+        let replica = Arc::<OnceLock<Arc<Replica>>>::default();
         let bind = map.bind.clone().unwrap_or_else(|| own.address.clone());
         let writing = Arc::<OnceLock<Database>>::default();
         let opening = options.environment.random.next_u64();
@@ -242,11 +277,19 @@ impl Cluster {
             driver: Arc::clone(&driver),
             writing: Arc::clone(&writing),
             opening: opening.map_err(|error| Error::io("draw a random number", &error))?,
+            replica: Arc::clone(&replica),
+            log: number,
             directory: directory.to_owned(),
         });
         // Before the log is read, which may concern partitions of servers that wait for those of this one.
-        let server = PeerServer::bind(&bind, identity, hello(), requests)?;
+        let server = PeerServer::bind(&bind, Arc::clone(&identity), hello(), requests)?;
         let (database, follower) = match &map.writer {
+            None if !map.voters.is_empty() => {
+                let refusal = if is_voter { voting::refusal(None) } else { written_by_voters(&map) };
+                let (database, follower) =
+                    Database::following(reading, refusal, Arc::clone(&driver) as _, options);
+                (database, Some(follower))
+            }
             None => (Database::read_only(reading, only_read(), Arc::clone(&driver) as _, options), None),
             Some(_) if is_writer => {
                 // Others follow what is synced.
@@ -266,35 +309,79 @@ impl Cluster {
                 let (database, follower) =
                     Database::following(reading, refusal, Arc::clone(&driver) as _, options);
                 let peer = peers.iter().find(|peer| peer.peer().name() == writer).map(Arc::clone);
-                if let Some(peer) = &peer {
-                    database.feed_from(Arc::new(WriterLog(Arc::clone(peer))));
+                if let Some(peer) = peer {
+                    database.feed_from(Arc::new(WriterLog(peer)));
                 }
-                (database, Some(follower).zip(peer))
+                (database, Some(follower))
             }
         };
         driver.ask_for_changes(database.changes_probe());
         let partitions = files.partitioning().count();
-        let following = follower.map(|(follower, peer)| Following::start(follower, peer)).transpose()?;
+        let mut following = None;
+        let mut voting = None;
+        if let Some(follower) = follower {
+            if is_voter {
+                let peer = |entry: &ServerEntry| {
+                    Peer::new(&entry.name, &entry.address, Arc::clone(&identity), hello())
+                };
+                let opened = voting::open(&options.environment, directory, files.build(), &map, &peer)?;
+                let opened = Arc::new(opened);
+                _ = replica.set(Arc::clone(&opened));
+                voting = Some(Voting::start((database.clone(), follower), opened, &map)?);
+            } else {
+                let has_log = |peer: &&Arc<PeerPart>| {
+                    let name = peer.peer().name();
+                    map.writer.as_deref() == Some(name) || map.voters.iter().any(|voter| voter == name)
+                };
+                let sources = peers.iter().filter(has_log).map(Arc::clone).collect();
+                following = Some(Following::start(follower, sources)?);
+            }
+        }
         let reachability = Reachability::watch(&peers)?;
-        Ok(Self { map, database, peers, reachability, driver, following, server, partitions })
+        Ok(Self { map, database, peers, reachability, driver, following, voting, server, partitions })
     }
 
     /// Why this server takes no changes; `None`: it is the writer.
     #[must_use]
     pub fn refusal(&self) -> Option<Error> {
+        if let Some(voting) = &self.voting {
+            return voting.refusal();
+        }
         match &self.map.writer {
+            None if !self.map.voters.is_empty() => Some(written_by_voters(&self.map)),
             None => Some(only_read()),
             Some(writer) if *writer == self.map.server => None,
             Some(writer) => Some(written_elsewhere(&self.map, writer)),
         }
     }
 
+    /// Whether this server takes changes at present.
+    #[must_use]
+    pub fn takes_changes(&self) -> bool {
+        match &self.voting {
+            Some(voting) => voting.leads(),
+            None => self.map.writer.as_ref() == Some(&self.map.server),
+        }
+    }
+
+    /// Waits until this server shows everything that was committed before the call, for `time_max` at most.
+    ///
+    /// # Errors
+    /// Unsupported: it does not vote. Unavailable: no majority of the voters answers in time.
+    pub fn catch_up(&self, time_max: Duration) -> Result<()> {
+        let none = || Error::new(ErrorKind::Unsupported, "this server does not vote");
+        self.voting.as_ref().ok_or_else(none)?.catch_up(time_max)
+    }
+
     /// What this server knows of the changes of the graph; `None`: it does not change.
     #[must_use]
     pub fn changes(&self) -> Option<ChangesStatus> {
+        if let Some(voting) = &self.voting {
+            return Some(voting.status());
+        }
         match (&self.map.writer, &self.following) {
-            (None, _) => None,
-            (Some(_), Some(following)) => Some(following.status()),
+            (_, Some(following)) => Some(following.status()),
+            (None, None) => None,
             (Some(writer), None) => Some(ChangesStatus {
                 writer: writer.clone(),
                 timestamp: self.database.snapshot().timestamp(),
@@ -302,6 +389,7 @@ impl Cluster {
                 is_complete: true,
                 failure: None,
                 has_ended: false,
+                voters: None,
             }),
         }
     }

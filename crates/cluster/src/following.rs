@@ -14,12 +14,13 @@
 //! While the writer, or a server whose partitions a change concerns, is away, followers answer with what they
 //! have, and ask again.
 
+use crate::changes_status::ChangesStatus;
 use crate::peer_part::PeerPart;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use vervet::{Database, Follower, LogRecord, Timestamp};
+use vervet::{Database, Follower, LogRecord};
 use vervet_codec::{Damaged, Reader, write_u64};
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits, lock};
 use vervet_partition::Remote;
@@ -28,7 +29,7 @@ use vervet_partition::Remote;
 pub(crate) const READ_LOG: u8 = 96;
 
 /// About the most bytes of records of one answer.
-const ANSWER_BYTES: usize = 4 << 20;
+pub(crate) const ANSWER_BYTES: usize = 4 << 20;
 
 /// How long the writer waits for a record before it answers without one.
 const WAIT: Duration = Duration::from_secs(1);
@@ -39,44 +40,38 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 /// Time between two attempts to reach the writer.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What a server knows of the changes of the graph.
-#[derive(Clone, Debug)]
-pub struct ChangesStatus {
-    /// Name of the writer.
-    pub writer: String,
-    /// The last commit that this server has.
-    pub timestamp: Timestamp,
-    /// Bytes of the log of the writer that this server has not applied, as of its last answer.
-    pub behind_bytes: u64,
-    /// This server has once had all changes since it, or the writer, was started.
-    pub is_complete: bool,
-    /// Why the last request for changes has failed; `None`: it has not, or this server is the writer.
-    pub failure: Option<String>,
-    /// This server asks for no more changes, and has to be started again.
-    pub has_ended: bool,
+/// The position behind which a request asks for records, and its wait.
+pub(crate) fn read_request(request: &[u8]) -> Result<(u64, Duration)> {
+    let wrong = |damaged: Damaged| Error::corrupt("a request of another server", damaged.0);
+    let mut reader = Reader::new(request.get(1..).unwrap_or_default());
+    let (after, wait) = (reader.u64().map_err(wrong)?, reader.u64().map_err(wrong)?);
+    Ok((after, Duration::from_millis(wait).min(WAIT)))
 }
 
 /// Answers a request for records, at the writer. `opening`: a random number of this process.
 pub(crate) fn answer((database, opening): (&Database, u64), request: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let wrong = |damaged: Damaged| Error::corrupt("a request of another server", damaged.0);
-    let mut reader = Reader::new(request.get(1..).unwrap_or_default());
-    let (after, wait) = (reader.u64().map_err(wrong)?, reader.u64().map_err(wrong)?);
-    let end = Instant::now() + Duration::from_millis(wait).min(WAIT);
+    let (after, wait) = read_request(request)?;
+    let end = Instant::now() + wait;
     while database.synced_log_end() <= after && Instant::now() < end {
         ThreadLimits::check()?;
         std::thread::sleep(LOOK_INTERVAL);
     }
     let (log, records) = database.read_log(after, ANSWER_BYTES)?;
-    for number in [log, opening, database.synced_log_end(), records.len() as u64] {
+    write_answer([log, opening], database.synced_log_end(), &records, out);
+    Ok(())
+}
+
+/// Writes the log and its opening, its end, and records.
+pub(crate) fn write_answer(log: [u64; 2], end: u64, records: &[LogRecord], out: &mut Vec<u8>) {
+    for number in log.into_iter().chain([end, records.len() as u64]) {
         write_u64(number, out);
     }
-    for LogRecord { lsn, kind, payload } in &records {
+    for LogRecord { lsn, kind, payload } in records {
         for number in [*lsn, u64::from(*kind), payload.len() as u64] {
             write_u64(number, out);
         }
         out.extend_from_slice(payload);
     }
-    Ok(())
 }
 
 /// The log and its opening, its end, and records.
@@ -112,7 +107,9 @@ pub(crate) struct Following {
 
 struct State {
     follower: Follower,
-    writer: Arc<PeerPart>,
+    /// Servers that have the log: the writer, or the voters. One of them is asked.
+    sources: Vec<Arc<PeerPart>>,
+    asked: AtomicUsize,
     progress: Mutex<Progress>,
     stop: Arc<AtomicBool>,
     is_stopped: Mutex<bool>,
@@ -134,10 +131,11 @@ struct Progress {
 }
 
 impl Following {
-    pub(crate) fn start(follower: Follower, writer: Arc<PeerPart>) -> Result<Self> {
+    pub(crate) fn start(follower: Follower, sources: Vec<Arc<PeerPart>>) -> Result<Self> {
         let state = Arc::new(State {
             follower,
-            writer,
+            sources,
+            asked: AtomicUsize::new(0),
             progress: Mutex::default(),
             stop: Arc::default(),
             is_stopped: Mutex::default(),
@@ -153,12 +151,19 @@ impl Following {
     pub(crate) fn status(&self) -> ChangesStatus {
         let progress = lock(&self.state.progress);
         ChangesStatus {
-            writer: self.state.writer.peer().name().to_owned(),
+            writer: self
+                .state
+                .sources
+                .iter()
+                .map(|source| source.peer().name())
+                .collect::<Vec<_>>()
+                .join(" or "),
             timestamp: self.state.follower.transactions().current().timestamp,
             behind_bytes: progress.end.saturating_sub(progress.after),
             is_complete: progress.is_complete,
             failure: progress.failure.clone(),
             has_ended: progress.has_ended,
+            voters: None,
         }
     }
 }
@@ -176,6 +181,12 @@ impl Drop for Following {
 }
 
 impl State {
+    /// The server that is asked for records.
+    fn source(&self) -> Option<&Arc<PeerPart>> {
+        let asked = self.asked.load(Ordering::Relaxed);
+        self.sources.get(asked % self.sources.len().max(1))
+    }
+
     fn follow(&self) {
         let _limits =
             ThreadLimits { cancelled: Some(Arc::clone(&self.stop)), ..ThreadLimits::default() }.enter();
@@ -198,6 +209,8 @@ impl State {
                 return;
             }
             if has_failed {
+                // Another voter may answer.
+                self.asked.fetch_add(1, Ordering::Relaxed);
                 let is_stopped = lock(&self.is_stopped);
                 let wait = self.stopped.wait_timeout_while(is_stopped, RETRY_INTERVAL, |stopped| !*stopped);
                 drop(wait.unwrap_or_else(PoisonError::into_inner));
@@ -214,7 +227,9 @@ impl State {
         let mut request = vec![READ_LOG];
         write_u64(after, &mut request);
         write_u64(u64::try_from(WAIT.as_millis()).unwrap_or(u64::MAX), &mut request);
-        let answer = self.writer.send(&request).and_then(|answer| answer.receive()).map_err(Stop::Retry)?;
+        let none = || Stop::Retry(Error::internal("no server has the log"));
+        let source = self.source().ok_or_else(none)?;
+        let answer = source.send(&request).and_then(|answer| answer.receive()).map_err(Stop::Retry)?;
         let damaged = |damaged: Damaged| Stop::Retry(Error::corrupt("records of the writer", damaged.0));
         let (log, end, records) = read_answer(&answer).map_err(damaged)?;
         if known.is_some_and(|known| known != log) {
@@ -238,7 +253,7 @@ impl State {
 }
 
 /// Why records were not applied: those that are damaged never will be.
-fn stop(error: Error) -> Stop {
+pub(crate) fn stop(error: Error) -> Stop {
     match error.kind() {
         ErrorKind::Corrupt | ErrorKind::Internal | ErrorKind::Input => Stop::Over(error),
         _ => Stop::Retry(error),
@@ -246,7 +261,7 @@ fn stop(error: Error) -> Stop {
 }
 
 /// Why no records were applied.
-enum Stop {
+pub(crate) enum Stop {
     /// The writer does not answer: it is asked again.
     Retry(Error),
     /// Its records do not fit.

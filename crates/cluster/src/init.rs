@@ -11,6 +11,7 @@
 //! tells it from that of a call that is still at work.
 
 use crate::map::{ClusterMap, MAP_FILE, ServerEntry};
+use crate::voting::mark_new;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -48,6 +49,8 @@ pub struct InitOptions {
     pub writer: Option<String>,
     /// How many servers have each partition: one, or all.
     pub replicas: usize,
+    /// The servers that have the log of changes, one of which leads; see [`ClusterMap::voters`].
+    pub voters: Vec<String>,
     /// Consecutive numbers of terms in one partition, as a power of two up to 12; `None`: as many as leave
     /// each partition several such runs.
     pub run_bits: Option<u32>,
@@ -73,6 +76,7 @@ impl InitOptions {
             servers: servers.collect(),
             writer: None,
             replicas: 1,
+            voters: Vec::new(),
             run_bits: None,
         }
     }
@@ -131,6 +135,7 @@ pub fn check_new(options: &InitOptions, directory: &Path) -> Result<ClusterMap> 
         data: None,
         authority: None,
         writer: options.writer.clone(),
+        voters: options.voters.clone(),
         servers,
     };
     map.check()?;
@@ -290,6 +295,9 @@ fn write(write_data: WriteData<'_>, mut map: ClusterMap, directory: &Path) -> Re
                     fs::copy(&from, &to).map_err(failed("write", &to))?;
                 }
             }
+        }
+        if let Some(files) = files.as_ref().filter(|_| map.voters.contains(&server.name)) {
+            mark_new(&path, files.build())?;
         }
         let identity = authority.issue(&server.name)?;
         write_file(&path.join(AUTHORITY_FILE), &identity.authority, false)?;

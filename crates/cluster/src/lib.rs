@@ -7,12 +7,14 @@
 //! # Shape
 //! `map`: which server has which partitions, a file. `init`: making the directories. `cluster`: opening one.
 //! `check`: verifying one. `damage`: remedies. `peer_part`: another server. `reachability`: which of them
-//! answer. `following`: changes at a server that follows the writer. `writer_log`: the log of the writer for
-//! the change feed of such a server. `origin`: which cluster a log belongs to.
+//! answer. `following`: changes from the log of another server. `writer_log`: the log of the writer for the
+//! change feed of such a server. `origin`: which cluster a log belongs to. `voting`: changes whose log several
+//! servers have.
 //! # Not here
 //! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
 #![forbid(unsafe_code)]
 
+mod changes_status;
 mod check;
 mod cluster;
 mod damage;
@@ -23,11 +25,12 @@ mod map;
 mod origin;
 mod peer_part;
 mod reachability;
+mod voting;
 mod writer_log;
 
+pub use changes_status::{ChangesStatus, VotersStatus};
 pub use check::{Checked, check};
 pub use cluster::{Cluster, ClusterStatus, PeerStatus, ServerStatus};
-pub use following::ChangesStatus;
 pub use init::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, init_empty, renew_certificate};
 pub use load::{ClusterLoadOptions, ClusterLoadReport, LoadEvent, load};
 pub use map::{ClusterMap, MAP_FILE, ServerEntry};

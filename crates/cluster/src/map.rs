@@ -13,6 +13,9 @@ pub const MAP_FILE: &str = "cluster.toml";
 /// Longest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
+/// Most voters: each change waits for a majority of them.
+pub(crate) const VOTERS_MAX: usize = 7;
+
 /// The map. See the header of this file.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,6 +37,10 @@ pub struct ClusterMap {
     /// The server that takes changes; `None`: the graph does not change.
     #[serde(default)]
     pub writer: Option<String>,
+    /// The servers that have the log of changes, one of which leads and takes changes; none: `writer` says
+    /// who does.
+    #[serde(default)]
+    pub voters: Vec<String>,
     /// All servers.
     pub servers: Vec<ServerEntry>,
 }
@@ -97,6 +104,9 @@ impl ClusterMap {
         self.data.iter().for_each(|data| line("data", data));
         self.authority.iter().for_each(|authority| line("authority", authority));
         self.writer.iter().for_each(|writer| line("writer", writer));
+        if !self.voters.is_empty() {
+            text.push_str(&format!("voters = {:?}\n", self.voters));
+        }
         for entry in &self.servers {
             text.push_str("\n[[servers]]\n");
             let mut line = |key: &str, value: &str| text.push_str(&format!("{key} = \"{value}\"\n"));
@@ -143,6 +153,18 @@ impl ClusterMap {
         if let Some(writer) = self.writer.as_ref().filter(|writer| !names.contains(writer)) {
             return wrong(format!("no entry of `servers` has the name of the `writer`, `{writer}`"));
         }
+        if let Some(voter) = self.voters.iter().find(|voter| !names.contains(voter)) {
+            return wrong(format!("no entry of `servers` has the name of a voter, `{voter}`"));
+        }
+        if self.voters.iter().collect::<BTreeSet<_>>().len() < self.voters.len() {
+            return wrong("`voters` names a server twice".to_owned());
+        }
+        if self.voters.len() > VOTERS_MAX {
+            return wrong(format!("there are at most {VOTERS_MAX} voters"));
+        }
+        if self.writer.is_some() && !self.voters.is_empty() {
+            return wrong("there is a `writer`, or there are `voters`, and not both".to_owned());
+        }
         if !names.contains(&self.server) {
             return wrong(format!("no entry of `servers` has the name of this server, `{}`", self.server));
         }
@@ -161,6 +183,11 @@ impl ClusterMap {
         let mut text = format!("{build:016x}");
         if let Some(writer) = &self.writer {
             text.push_str(&format!(" written by {writer}"));
+        }
+        if !self.voters.is_empty() {
+            let mut voters = self.voters.clone();
+            voters.sort_unstable();
+            text.push_str(&format!(" voters {voters:?}"));
         }
         for (name, partitions) in servers {
             text.push_str(&format!("\n{name} {partitions:?}"));
@@ -245,6 +272,7 @@ mod tests {
             data: Some("00ff".to_owned()),
             authority: None,
             writer: Some("a".to_owned()),
+            voters: Vec::new(),
             servers,
         }
     }

@@ -45,7 +45,7 @@ impl RequestContext<'_> {
             return Ok(());
         }
         self.state.users.check(&self.parts.headers, self.caller, role).await?;
-        if self.state.options.read_only {
+        if self.state.options.refuses_changes() {
             return Err(self.state.options.refuse_changes());
         }
         self.site.allow_write()

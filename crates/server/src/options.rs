@@ -52,12 +52,23 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
+    /// Whether this server refuses changes at present: as it was started, or another server takes them.
+    pub(crate) fn refuses_changes(&self) -> bool {
+        self.read_only || self.cluster.as_ref().is_some_and(|cluster| !cluster.takes_changes())
+    }
+
     /// The refusal of changes by a server that only reads.
     pub(crate) fn refuse_changes(&self) -> Failure {
         let refused = |reason| Failure::new(StatusCode::FORBIDDEN, reason);
         match self.cluster.as_ref().and_then(|cluster| cluster.refusal()) {
             Some(error) => {
-                let failure = refused(error.message());
+                let failure = match error.kind() {
+                    // Soon there is a leader.
+                    vervet::ErrorKind::Unavailable => {
+                        Failure::new(StatusCode::SERVICE_UNAVAILABLE, error.message())
+                    }
+                    _ => refused(error.message()),
+                };
                 match error.hint() {
                     Some(hint) => failure.hint(hint),
                     None => failure,

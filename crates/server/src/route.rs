@@ -115,7 +115,8 @@ fn ready(state: &State) -> Outcome {
     if state.ending.load(Ordering::Acquire) {
         return Err(not_ready("the server is ending".to_owned()));
     }
-    if let Some(error) = state.database.storage_status().refusal.filter(|_| !state.options.read_only) {
+    if let Some(error) = state.database.storage_status().refusal.filter(|_| !state.options.refuses_changes())
+    {
         return Err(not_ready(format!("the database is not writable: {}", error.message())));
     }
     match state.options.cluster.as_deref().and_then(unreachable) {

@@ -19,6 +19,7 @@
 use crate::base::{base_bytes, new_term_count};
 use crate::checkpoint::{Checkpointer, History};
 use crate::commit_head::CommitHead;
+use crate::commit_log::CommitLog;
 use crate::options::Options;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, lock};
 use crate::writer::Writer;
@@ -123,7 +124,11 @@ impl Background {
             || (cells > 0 && version.delta_bytes() as f64 >= memory_max)
             || (new_terms >= CHECKPOINT_TERMS_MIN && new_terms as f64 >= terms as f64 * CHECKPOINT_SHARE)
             || self.writer.log_bytes() >= log_bytes_max.min(self.log_bytes_max / 4)
-            || self.writer.open_log().is_some_and(|log| log.status().files >= CHECKPOINT_LOG_FILES)
+            || self
+                .writer
+                .open_log()
+                .and_then(CommitLog::status)
+                .is_some_and(|log| log.files >= CHECKPOINT_LOG_FILES)
     }
 
     /// Starts a checkpoint in the background if one is due, none is in progress, and the retry delay after

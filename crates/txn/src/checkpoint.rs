@@ -30,13 +30,14 @@
 
 use crate::base::{self, is_its_base, new_term_count};
 use crate::commit_head::CommitHead;
+use crate::commit_log::CommitLog;
 use crate::mutation::Timestamp;
 use crate::sync::{Mutex, lock};
 use crate::writer::Writer;
 use std::sync::Arc;
 use std::time::Duration;
 use vervet_delta::Version;
-use vervet_log::{Log, Lsn};
+use vervet_log::Lsn;
 use vervet_model::{Error, ErrorKind, Result, Watch};
 use vervet_snapshot::Snapshot;
 use vervet_store::CheckpointPosition;
@@ -160,7 +161,7 @@ impl Checkpointer {
         result
     }
 
-    fn merge(&self, log: Option<&Log>) -> Result<bool> {
+    fn merge(&self, log: Option<&CommitLog>) -> Result<bool> {
         {
             let newest = self.head.newest();
             let has_log = log.is_some() && self.writer.log_bytes() > 0;
@@ -239,6 +240,6 @@ impl Checkpointer {
 }
 
 /// The position of a log that continues at `lsn`, after the commit with this timestamp.
-pub(crate) fn checkpoint_position(log: &Log, lsn: Lsn, timestamp: Timestamp) -> CheckpointPosition {
+pub(crate) fn checkpoint_position(log: &CommitLog, lsn: Lsn, timestamp: Timestamp) -> CheckpointPosition {
     CheckpointPosition { id: log.id().0, lsn: lsn.0, timestamp: timestamp.0, begun: true }
 }

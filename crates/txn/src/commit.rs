@@ -33,6 +33,7 @@
 //! the lock itself.
 
 use crate::commit_head::{CommitHead, HeadGuard};
+use crate::commit_log::CommitLog;
 use crate::mutation::{Mutation, Timestamp, apply_all};
 use crate::published::Published;
 use crate::reads::ReadSet;
@@ -45,7 +46,7 @@ use crate::writer::Writer;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use vervet_delta::Version;
-use vervet_log::{Log, Lsn};
+use vervet_log::Lsn;
 use vervet_model::{Error, ErrorKind, Result};
 
 /// See the header of this file.
@@ -205,7 +206,7 @@ impl Committer {
     }
 
     /// Commits the queued requests in order, and answers them.
-    fn commit_all(&self, head: &mut HeadGuard<'_>, log: Option<&Log>, requests: Vec<Request>) {
+    fn commit_all(&self, head: &mut HeadGuard<'_>, log: Option<&CommitLog>, requests: Vec<Request>) {
         let before = Arc::clone(head.published());
         let mut next = NextVersion::of(&before);
         let mut accepted: Vec<Request> = Vec::with_capacity(requests.len());
@@ -297,7 +298,7 @@ impl Committer {
     /// Appends the records of a batch; the last one publishes. Returns the LSN that all of them wait for.
     fn append_all(
         &self,
-        log: Option<&Log>,
+        log: Option<&CommitLog>,
         mut timestamp: Timestamp,
         published: &Arc<Published>,
         accepted: &mut [Request],
@@ -336,7 +337,7 @@ impl Committer {
     fn error(&self, began: &Published, reason: AbortReason) -> Error {
         if !matches!(reason, AbortReason::Failed(_)) {
             // A conflict with a commit that will never be durable is not resolved by a retry.
-            if let Some(Err(failure)) = self.writer.open_log().map(Log::check) {
+            if let Some(Err(failure)) = self.writer.open_log().map(CommitLog::check) {
                 return failure;
             }
             reason.count(&self.conflicts);

@@ -208,7 +208,7 @@ impl Transactions {
         }
         // Opening a log syncs what a process before has left.
         let log = self.writer().log()?.ok_or_else(no_log)?;
-        if self.durability() != Durability::Sync && log.durable_lsn() < log.end_lsn() {
+        if self.durability() != Durability::Sync && log.durable_lsn().0 < log.end() {
             log.sync()?;
         }
         Ok(())

@@ -8,6 +8,7 @@
 //! 1. Only records that are synced are returned: no follower has what the log could lose.
 //! 2. A version becomes visible with all commits up to its timestamp, and no others.
 
+use crate::commit_log::SharedLog;
 use crate::mutation::Timestamp;
 use crate::options::Options;
 use crate::published::Published;
@@ -15,9 +16,10 @@ use crate::record::LogRecord;
 use crate::recovery::{Replay, version_of};
 use crate::sync::{Mutex, lock};
 use crate::transactions::Transactions;
+use crate::writer::LogLocation;
 use std::sync::Arc;
 use vervet_env::Environment;
-use vervet_log::{LogId, Lsn, ReadOptions};
+use vervet_log::{Durability, LogId, Lsn, ReadOptions};
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_store::Base;
 
@@ -26,6 +28,8 @@ use vervet_store::Base;
 pub struct Follower {
     transactions: Arc<Transactions>,
     base: Arc<dyn Base>,
+    environment: Environment,
+    options: Options,
     state: Mutex<FollowerState>,
 }
 
@@ -40,10 +44,12 @@ impl Follower {
     /// A follower over `base` without changes; transactions with changes fail with `refusal`.
     #[must_use]
     pub fn new(environment: Environment, base: Arc<dyn Base>, options: Options, refusal: Error) -> Self {
-        let transactions = Transactions::read_only(environment, Arc::clone(&base), options, refusal);
+        let transactions =
+            Transactions::read_only(environment.clone(), Arc::clone(&base), options.clone(), refusal);
         let current = transactions.current();
         let replay = Replay::new(current.version.clone(), current.timestamp, Vec::new());
-        Self { transactions, base, state: Mutex::new(FollowerState { replay, is_behind: false }) }
+        let state = Mutex::new(FollowerState { replay, is_behind: false });
+        Self { transactions, base, environment, options, state }
     }
 
     /// Begins again from the base: the next records are the first ones. The graph stays as it is until
@@ -51,6 +57,30 @@ impl Follower {
     pub fn restart(&self) {
         let replay = Replay::new(version_of(Arc::clone(&self.base)), Timestamp::default(), Vec::new());
         *lock(&self.state) = FollowerState { replay, is_behind: true };
+    }
+
+    /// Why other changes are refused, from now on.
+    pub fn refuse(&self, refusal: Error) {
+        self.transactions.writer().refuse(refusal);
+    }
+
+    /// The graph of all records so far, as one that this process changes from now on, with `log` as its log.
+    /// The follower begins again, as [`Follower::restart`] does: the versions of the result share numbers of
+    /// terms that `log` may lose.
+    ///
+    /// # Errors
+    /// Corrupt: a constraint cannot be read.
+    pub fn lead(&self, log: Arc<dyn SharedLog>) -> Result<Arc<Transactions>> {
+        let mut state = lock(&self.state);
+        let constraints = state.replay.constraints()?;
+        let fresh = Replay::new(version_of(Arc::clone(&self.base)), Timestamp::default(), Vec::new());
+        let Replay { version, timestamp, .. } = std::mem::replace(&mut state.replay, fresh);
+        state.is_behind = true;
+        let location =
+            LogLocation { over: Some(Arc::clone(&self.base)), shared: Some(log), ..LogLocation::default() };
+        let options = Options { checkpoints: false, durability: Durability::Sync, ..self.options.clone() };
+        let leading = (version, timestamp, constraints);
+        Ok(Transactions::with_log(self.environment.clone(), location, options, leading))
     }
 
     /// Makes what was applied since [`Follower::restart`] visible.

@@ -32,6 +32,7 @@ mod base;
 mod checkpoint;
 mod commit;
 mod commit_head;
+mod commit_log;
 mod constraint;
 mod constraint_scan;
 mod constraints;
@@ -69,6 +70,7 @@ pub use background::{
 };
 pub use base::continued;
 pub use checkpoint::{CHECKPOINT_RETRY_MAX, CHECKPOINT_RETRY_MIN, CHECKPOINT_SPARE_BYTES};
+pub use commit_log::SharedLog;
 pub use constraint::{CONSTRAINT_PROPERTIES_MAX, Constraint, ConstraintKind};
 pub use damage::{CheckedLog, Damage, check_log, cut_at_damage, find_damage};
 pub use feed::{Feed, FeedCommit, FeedContent, FeedPosition, FeedRefusal, Mutations};

@@ -6,13 +6,13 @@
 //! 2. While a bulk load numbers terms of its own, no other term gets a number.
 
 use crate::commit_head::CommitHead;
+use crate::commit_log::CommitLog;
 use crate::published::Published;
 use crate::record;
 use crate::sync::{AtomicU64, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard, lock};
 use std::sync::atomic::Ordering;
 use std::sync::{PoisonError, TryLockError};
 use vervet_delta::Version;
-use vervet_log::Log;
 use vervet_model::{Error, ErrorKind, Id, Result};
 
 /// See the header of this file.
@@ -68,7 +68,7 @@ impl Numbering {
     ///
     /// Interning does not append: it holds the lock of the terms, which readers take, and appending may wait
     /// for the disk.
-    pub(crate) fn log_terms(&self, head: &CommitHead, log: &Log) -> Result<()> {
+    pub(crate) fn log_terms(&self, head: &CommitHead, log: &CommitLog) -> Result<()> {
         let mut logged = lock(&self.logged);
         let newest = head.newest();
         let (terms, dictionary) = (newest.version.terms(), newest.version.base().dictionary());

@@ -16,6 +16,7 @@ use crate::backup;
 use crate::base::{self, new_term_count};
 use crate::commit::Committer;
 use crate::commit_head::CommitHead;
+use crate::commit_log::CommitLog;
 use crate::constraint::Constraint;
 use crate::constraints::Constraints;
 use crate::feed_state::FeedState;
@@ -26,13 +27,13 @@ use crate::recovery::{self, Recovered, version_of};
 use crate::replacement::{self, ReplacementBase};
 use crate::schema;
 use crate::status::{CheckpointStatus, Counts, StorageStatus};
-use crate::writer::Writer;
+use crate::writer::{LogLocation, Writer};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use vervet_delta::Version;
 use vervet_env::Environment;
-use vervet_log::{Durability, Log};
+use vervet_log::Durability;
 use vervet_model::{Error, ErrorKind, Partitioning, Result, Watch};
 use vervet_partition::{PartitionDirectory, PartitionedBase};
 use vervet_store::{Base, Store};
@@ -74,7 +75,7 @@ impl Transactions {
         let version = version_of(base);
         let transactions =
             Self::new(environment, None, options, version, Timestamp::default(), Arc::default());
-        transactions.writer.fail(refusal);
+        transactions.writer.refuse(refusal);
         transactions
     }
 
@@ -92,7 +93,9 @@ impl Transactions {
     ) -> Result<Arc<Self>> {
         let options = Options { checkpoints: false, ..options };
         let state = (version_of(Arc::clone(&base)), Timestamp::default(), Arc::default());
-        let transactions = Self::with_place(environment, (Some(directory), Some(base)), options, state);
+        let location =
+            LogLocation { directory: Some(directory.to_owned()), over: Some(base), ..LogLocation::default() };
+        let transactions = Self::with_log(environment, location, options, state);
         transactions.writer.take_ownership()?;
         Ok(transactions)
     }
@@ -162,21 +165,21 @@ impl Transactions {
         timestamp: Timestamp,
         constraints: Arc<Constraints>,
     ) -> Arc<Self> {
-        Self::with_place(environment, (directory, None), options, (version, timestamp, constraints))
+        let location = LogLocation { directory: directory.map(Path::to_owned), ..LogLocation::default() };
+        Self::with_log(environment, location, options, (version, timestamp, constraints))
     }
 
-    /// [`Transactions::new`]; `over`: the base of the log, if it is not in the directory.
-    fn with_place(
+    /// [`Transactions::new`] with any log.
+    pub(crate) fn with_log(
         environment: Environment,
-        (directory, over): (Option<&Path>, Option<Arc<dyn Base>>),
+        location: LogLocation,
         options: Options,
         (version, timestamp, constraints): (Version, Timestamp, Arc<Constraints>),
     ) -> Arc<Self> {
         let published = Published::new(version, timestamp, constraints);
         let head = Arc::new(CommitHead::new(published, options.load_wait));
         let terms_max = options.terms_max;
-        let place = (directory.map(Path::to_owned), over);
-        let writer = Writer::new(environment, place, options.durability, terms_max, Arc::clone(&head));
+        let writer = Writer::new(environment, location, options.durability, terms_max, Arc::clone(&head));
         let writer = Arc::new(writer);
         let committer = Committer::new(Arc::clone(&head), Arc::clone(&writer), options.pre_read);
         let background = Background::new(Arc::clone(&head), Arc::clone(&writer), &options);
@@ -225,7 +228,7 @@ impl Transactions {
         }
         // Versions that a full disk keeps from being durable are not read: a read-only transaction need not
         // wait for room.
-        let pre_read = self.options.pre_read && !log.is_some_and(Log::refuses);
+        let pre_read = self.options.pre_read && !log.is_some_and(CommitLog::refuses);
         Ok((pre_read, self.writer.environment().clock.now()))
     }
 
@@ -269,7 +272,7 @@ impl Transactions {
     /// I/O errors; as after any failed sync of the log, nothing is written until the graph is opened again.
     pub fn sync(&self) -> Result<()> {
         match self.writer.open_log() {
-            Some(log) => log.sync().map(drop),
+            Some(log) => log.sync(),
             None => Ok(()),
         }
     }
@@ -384,13 +387,13 @@ impl Transactions {
         let now = self.writer.environment().clock.now();
         let newest = self.head.newest();
         let version = &newest.version;
-        let log = self.writer.open_log().map(|log| log.status());
+        let log = self.writer.open_log().and_then(CommitLog::status);
         let (active_transactions, oldest) = self.head.active_since();
         let history = self.background.checkpointer().history();
         let (slowed_commits, slowed_time) = self.background.slowed();
         StorageStatus {
-            refusal: (self.writer.failure().cloned())
-                .or_else(|| log.as_ref().and_then(|log| log.refusal.clone()))
+            refusal: (self.writer.failure())
+                .or_else(|| self.writer.open_log()?.check().err())
                 .or_else(|| self.background.refusal()),
             log_bytes: self.writer.log_bytes(),
             log_files: log.as_ref().map_or(0, |log| log.files),

@@ -11,13 +11,14 @@
 //! 3. The log is cut only before a position that a durable base covers.
 
 use crate::commit_head::CommitHead;
+use crate::commit_log::{CommitLog, SharedLog};
 use crate::constraints::Constraints;
 use crate::directory::DirectoryLock;
 use crate::mutation::Timestamp;
 use crate::numbering::Numbering;
 use crate::published::Published;
 use crate::recovery::{self, Recovered};
-use crate::sync::{AtomicU64, Mutex, MutexGuard, lock};
+use crate::sync::{ArcSwap, AtomicU64, Mutex, MutexGuard, lock};
 use oxrdf::TermRef;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -37,6 +38,8 @@ pub(crate) struct Writer {
     /// The base of the log, if it is not in the directory: then nothing replaces it.
     over: Option<Arc<dyn Base>>,
     durability: Durability,
+    /// The log, if it is not that of the directory.
+    shared: Option<CommitLog>,
     head: Arc<CommitHead>,
     numbering: Numbering,
     /// Unset for a graph in memory, or before the first write.
@@ -48,12 +51,25 @@ pub(crate) struct Writer {
     log_start: AtomicU64,
     /// Set when the state of the directory is unknown: no further writes.
     failure: OnceLock<Error>,
+    /// Why this process writes nothing at present.
+    refusal: ArcSwap<Option<Error>>,
+}
+
+/// Where the log of a graph is.
+#[derive(Debug, Default)]
+pub(crate) struct LogLocation {
+    /// Its directory; `None`: it has none.
+    pub(crate) directory: Option<PathBuf>,
+    /// The base of the log, if it is not in the directory.
+    pub(crate) over: Option<Arc<dyn Base>>,
+    /// The log, if it is not that of the directory.
+    pub(crate) shared: Option<Arc<dyn SharedLog>>,
 }
 
 /// An owned directory.
 #[derive(Debug)]
 struct Ownership {
-    log: OnceLock<Log>,
+    log: OnceLock<CommitLog>,
     /// Result of recovery and the log position of the manifest, until the log is opened.
     found: Mutex<Option<(RecoveryReport, CheckpointPosition)>>,
     /// Position at which the log continues or is to begin, if it is known and the log is not open.
@@ -71,24 +87,29 @@ impl Writer {
     /// the base of the log, if it is not in the directory.
     pub(crate) fn new(
         environment: Environment,
-        (directory, over): (Option<PathBuf>, Option<Arc<dyn Base>>),
+        LogLocation { directory, over, shared }: LogLocation,
         durability: Durability,
         terms_max: u64,
         head: Arc<CommitHead>,
     ) -> Self {
         let newest = head.newest();
         let numbering = Numbering::new(newest.version.edge_count(), terms_max);
+        if shared.is_some() {
+            numbering.mark_logged(&newest);
+        }
         Self {
             environment,
             directory,
             over,
             durability,
+            shared: shared.map(CommitLog::Shared),
             numbering,
             ownership: OnceLock::new(),
             owning: Mutex::default(),
             manifest: Mutex::default(),
             log_start: AtomicU64::new(log_start(&newest.version)),
             failure: OnceLock::new(),
+            refusal: ArcSwap::new(Arc::default()),
             head,
         }
     }
@@ -124,19 +145,28 @@ impl Writer {
     }
 
     /// Why nothing may be written any more.
-    pub(crate) fn failure(&self) -> Option<&Error> {
-        self.failure.get()
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.failure.get().cloned().or_else(|| Option::clone(&self.refusal.load()))
+    }
+
+    /// Refuses all writes, with this error, until the next call.
+    pub(crate) fn refuse(&self, error: Error) {
+        self.refusal.store(Arc::new(Some(error)));
     }
 
     /// # Errors
     /// [`Writer::failure`].
     pub(crate) fn check_failure(&self) -> Result<()> {
-        self.failure().map_or(Ok(()), |failure| Err(failure.clone()))
+        self.failure().map_or(Ok(()), Err)
     }
 
     /// The longest record: one that followers take has to fit into an answer to them.
     pub(crate) fn record_bytes_max(&self) -> usize {
-        if self.over.is_some() { FOLLOWED_RECORD_BYTES_MAX } else { RECORD_BYTES_MAX }
+        match (&self.shared, &self.over) {
+            (Some(_), _) => SHARED_RECORD_BYTES_MAX,
+            (None, Some(_)) => FOLLOWED_RECORD_BYTES_MAX,
+            (None, None) => RECORD_BYTES_MAX,
+        }
     }
 
     /// Whether the base may be replaced, by a load or a checkpoint.
@@ -223,7 +253,11 @@ impl Writer {
     }
 
     /// The log of the directory, opened on first use; `None` for a graph in memory.
-    pub(crate) fn log(&self) -> Result<Option<&Log>> {
+    pub(crate) fn log(&self) -> Result<Option<&CommitLog>> {
+        if let Some(log) = &self.shared {
+            self.check_failure()?;
+            return Ok(Some(log));
+        }
         let (Some(ownership), Some(directory)) = (self.own()?, &self.directory) else {
             return Ok(None);
         };
@@ -258,7 +292,7 @@ impl Writer {
             let log = Log::open(&self.environment, directory, found, options)?;
             self.publish_begun(directory, &log, base)?;
             self.numbering.mark_logged(&self.head.newest());
-            let set = ownership.log.set(log);
+            let set = ownership.log.set(CommitLog::Own(log));
             assert!(set.is_ok(), "`found` is held");
             *lock(&ownership.place) = None;
         }
@@ -266,14 +300,17 @@ impl Writer {
     }
 
     /// The log, if it is open.
-    pub(crate) fn open_log(&self) -> Option<&Log> {
+    pub(crate) fn open_log(&self) -> Option<&CommitLog> {
+        if self.shared.is_some() {
+            return self.shared.as_ref();
+        }
         self.ownership.get()?.log.get()
     }
 
     /// Size of the log part that recovery would read, in bytes.
     pub(crate) fn log_bytes(&self) -> u64 {
         let start = self.log_start.load(Ordering::Relaxed);
-        self.open_log().map_or(0, |log| log.end_lsn().0.saturating_sub(start))
+        self.open_log().map_or(0, |log| log.end().saturating_sub(start))
     }
 
     /// Start of the log part that recovery would read: the log has all records from there on.
@@ -282,7 +319,7 @@ impl Writer {
     }
 
     /// Removes the log before `lsn`, which a durable base covers.
-    pub(crate) fn cut(&self, log: &Log, lsn: Lsn) {
+    pub(crate) fn cut(&self, log: &CommitLog, lsn: Lsn) {
         let before = self.log_start.fetch_max(lsn.0, Ordering::Relaxed);
         assert!(before <= lsn.0, "the log is cut behind where it was cut before");
         // Remaining files only take up space.
@@ -305,7 +342,7 @@ impl Writer {
     pub(crate) fn known_log_id(&self) -> Result<Option<LogId>> {
         let Some(ownership) = self.own()? else { return Ok(None) };
         let known = || lock(&ownership.place).map(|place| LogId(place.id));
-        Ok(ownership.log.get().map(Log::id).or_else(known))
+        Ok(ownership.log.get().map(CommitLog::id).or_else(known))
     }
 
     /// The assignment of numbers.
@@ -319,10 +356,9 @@ impl Writer {
     /// Those of [`Writer::log`] and [`Numbering::admit_term`]; [`ErrorKind::Conflict`]: a load has added it.
     pub(crate) fn intern(&self, version: &Version, term: TermRef<'_>) -> Result<Id> {
         self.check_failure()?;
-        if self.over.is_some() && text_bytes(term) > FOLLOWED_RECORD_BYTES_MAX {
-            let what = format!(
-                "a term of more than {FOLLOWED_RECORD_BYTES_MAX} bytes in a graph of several servers"
-            );
+        let bytes_max = self.record_bytes_max();
+        if self.over.is_some() && text_bytes(term) > bytes_max - TERM_HEAD_BYTES_MAX {
+            let what = format!("a term of more than {bytes_max} bytes in a graph of several servers");
             return Err(
                 Error::new(ErrorKind::Input, what).with_hint("divide the text, or load it with a file")
             );
@@ -349,7 +385,7 @@ impl Writer {
     }
 
     /// Appends the records of new terms; see [`Numbering::log_terms`].
-    pub(crate) fn log_terms(&self, log: &Log) -> Result<()> {
+    pub(crate) fn log_terms(&self, log: &CommitLog) -> Result<()> {
         self.numbering.log_terms(&self.head, log)
     }
 
@@ -358,6 +394,12 @@ impl Writer {
         self.environment.random.next_u64().map_err(|error| Error::io("draw a random number", &error))
     }
 }
+
+/// The longest record of a log that several processes share: about the largest message between them.
+const SHARED_RECORD_BYTES_MAX: usize = 11 << 20;
+
+/// Bytes of the record of a term beside its text.
+const TERM_HEAD_BYTES_MAX: usize = 64;
 
 /// The longest record of a log that other processes follow.
 const FOLLOWED_RECORD_BYTES_MAX: usize = 32 << 20;

@@ -5,7 +5,7 @@ use crate::options::{DatabaseOptions, QueryOptions};
 use crate::query::plans::{Compiled, PlanCache, PlanCacheCounts, TraversalPlans};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 use vervet_driver_local::{Driver, LocalDriver};
 use vervet_env::Environment;
@@ -41,7 +41,7 @@ pub struct Database {
 struct Inner {
     environment: Environment,
     directory: Option<PathBuf>,
-    transactions: Arc<Transactions>,
+    transactions: Arc<CurrentTransactions>,
     plans: Mutex<PlanCache>,
     traversal_plans: Mutex<TraversalPlans>,
     plan_hits: AtomicU64,
@@ -60,7 +60,18 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.transactions.wait_background();
+        self.transactions.get().wait_background();
+    }
+}
+
+/// The transactions of the graph: other ones when this process begins, or ends, to lead a graph that several
+/// have. A transaction belongs to those with which it began.
+#[derive(Debug)]
+struct CurrentTransactions(RwLock<Arc<Transactions>>);
+
+impl CurrentTransactions {
+    fn get(&self) -> Arc<Transactions> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -359,10 +370,21 @@ impl Database {
         (Self::new(environment, None, transactions, driver), follower)
     }
 
+    /// From now on the graph is that of `transactions`: those that a [`Follower`] begins when its process
+    /// leads, or its own. Both must be of the graph of this database. Transactions that have begun stay as
+    /// they are.
+    pub fn switch_to(&self, transactions: Arc<Transactions>) {
+        let current = &self.inner.transactions.0;
+        let before =
+            std::mem::replace(&mut *current.write().unwrap_or_else(PoisonError::into_inner), transactions);
+        // Its memory is freed outside of the lock.
+        drop(before);
+    }
+
     /// Whether the newest version has changes over its base, for who must not hold this database.
     pub fn changes_probe(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let transactions = Arc::clone(&self.inner.transactions);
-        move || transactions.current().version.has_changes()
+        move || transactions.get().current().version.has_changes()
     }
 
     /// The synced records of the log behind `after`: see [`Transactions::read_log`].
@@ -370,13 +392,13 @@ impl Database {
     /// # Errors
     /// As [`Transactions::read_log`].
     pub fn read_log(&self, after: u64, bytes_max: usize) -> Result<(u64, Vec<LogRecord>)> {
-        self.inner.transactions.read_log(after, bytes_max)
+        self.inner.transactions.get().read_log(after, bytes_max)
     }
 
     /// Position up to which the log is synced; 0 without a log.
     #[must_use]
     pub fn synced_log_end(&self) -> u64 {
-        self.inner.transactions.synced_log_end()
+        self.inner.transactions.get().synced_log_end()
     }
 
     /// The same database, whose queries `driver` runs, such as one that uses a device. Plans of queries are
@@ -385,7 +407,7 @@ impl Database {
     pub fn with_driver(&self, driver: Arc<dyn Driver>) -> Self {
         let inner = &self.inner;
         let transactions = Arc::clone(&inner.transactions);
-        Self::new(inner.environment.clone(), inner.directory.clone(), transactions, driver)
+        Self::sharing(inner.environment.clone(), inner.directory.clone(), transactions, driver)
     }
 
     /// The driver that runs its queries, for one that wraps it.
@@ -409,13 +431,23 @@ impl Database {
         directory: impl AsRef<Path>,
         watch: &Watch<'_>,
     ) -> Result<PartitionDirectory> {
-        self.inner.transactions.write_partitions(partitioning, directory.as_ref(), watch)
+        self.inner.transactions.get().write_partitions(partitioning, directory.as_ref(), watch)
     }
 
     fn new(
         environment: Environment,
         directory: Option<PathBuf>,
         transactions: Arc<Transactions>,
+        driver: Arc<dyn Driver>,
+    ) -> Self {
+        let transactions = Arc::new(CurrentTransactions(RwLock::new(transactions)));
+        Self::sharing(environment, directory, transactions, driver)
+    }
+
+    fn sharing(
+        environment: Environment,
+        directory: Option<PathBuf>,
+        transactions: Arc<CurrentTransactions>,
         driver: Arc<dyn Driver>,
     ) -> Self {
         Self {
@@ -488,10 +520,10 @@ impl Database {
             memory_bytes,
         };
         let begin = Instant::now();
-        let report = self
-            .inner
-            .transactions
-            .replace_graph(|replacement| loading::load(replacement, sources, options, &context, skipped))?;
+        let report =
+            self.inner.transactions.get().replace_graph(|replacement| {
+                loading::load(replacement, sources, options, &context, skipped)
+            })?;
         tracing::info!(statements = report.statements, seconds = begin.elapsed().as_secs_f64(), "loaded");
         lock(&self.inner.plans).clear();
         lock(&self.inner.traversal_plans).clear();
@@ -560,20 +592,20 @@ impl Database {
     /// The durability of commits; `None` for an in-memory database.
     #[must_use]
     pub fn durability(&self) -> Option<Durability> {
-        self.inner.directory.as_ref().map(|_| self.inner.transactions.durability())
+        self.inner.directory.as_ref().map(|_| self.inner.transactions.get().durability())
     }
 
     /// Counts of finished transactions by outcome, since the database was opened.
     #[must_use]
     pub fn transaction_counts(&self) -> Counts {
-        self.inner.transactions.counts()
+        self.inner.transactions.get().counts()
     }
 
     /// Status of storage: log, delta in memory, checkpoints and their failures, conflicts, whether writes are
     /// accepted. Cheap: reads no file.
     #[must_use]
     pub fn storage_status(&self) -> StorageStatus {
-        self.inner.transactions.storage_status()
+        self.inner.transactions.get().storage_status()
     }
 
     /// Copies the current version into another directory as a database of its own, concurrently with readers
@@ -592,14 +624,14 @@ impl Database {
     /// As [`Database::backup`]; [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), and the partial copy
     /// is removed.
     pub fn backup_watched(&self, to: impl AsRef<Path>, watch: &Watch<'_>) -> Result<u64> {
-        self.inner.transactions.backup_watched(to.as_ref(), watch)
+        self.inner.transactions.get().backup_watched(to.as_ref(), watch)
     }
 
     /// Sets the description of this process, such as `vervet serve at http://localhost:7878/`, for the error
     /// that other processes get when they try to write to the directory. Has no effect before this process
     /// has begun a transaction.
     pub fn describe_owner(&self, text: &str) {
-        self.inner.transactions.describe_owner(text);
+        self.inner.transactions.get().describe_owner(text);
     }
 
     /// Merges all changes since the last load or checkpoint into a new base, concurrently with readers and
@@ -609,7 +641,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), such as a full disk; then nothing has changed.
     pub fn checkpoint(&self) -> Result<bool> {
-        self.inner.transactions.checkpoint()
+        self.inner.transactions.get().checkpoint()
     }
 
     /// Makes all commits so far durable, whatever [`DatabaseOptions::durability`] says. Dropping the last
@@ -618,13 +650,13 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), such as a full disk.
     pub fn sync(&self) -> Result<()> {
-        self.inner.transactions.sync()
+        self.inner.transactions.get().sync()
     }
 
     /// The constraints of the graph, ascending: see [`Constraint`].
     #[must_use]
     pub fn constraints(&self) -> Vec<Constraint> {
-        self.inner.transactions.constraints()
+        self.inner.transactions.get().constraints()
     }
 
     /// Adds a constraint, which is enforced from then on; `false`: it existed. The graph is checked
@@ -649,7 +681,7 @@ impl Database {
     /// # }
     /// ```
     pub fn add_constraint(&self, constraint: &Constraint) -> Result<bool> {
-        self.inner.transactions.add_constraint(constraint)
+        self.inner.transactions.get().add_constraint(constraint)
     }
 
     /// Removes a constraint; `false`: it did not exist. Each concurrent writer conflicts with it once.
@@ -657,15 +689,15 @@ impl Database {
     /// # Errors
     /// As [`Database::begin`].
     pub fn remove_constraint(&self, constraint: &Constraint) -> Result<bool> {
-        self.inner.transactions.remove_constraint(constraint)
+        self.inner.transactions.get().remove_constraint(constraint)
     }
 
     pub(crate) fn published(&self) -> Arc<Published> {
-        self.inner.transactions.current()
+        self.inner.transactions.get().current()
     }
 
-    pub(crate) fn transactions(&self) -> &Arc<Transactions> {
-        &self.inner.transactions
+    pub(crate) fn transactions(&self) -> Arc<Transactions> {
+        self.inner.transactions.get()
     }
 
     /// The parsed query, from the plan cache if it is there.

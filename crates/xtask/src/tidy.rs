@@ -19,6 +19,7 @@ const LAYERS: &[&str] = &[
     "vervet-device",
     "vervet-log",
     "vervet-peer",
+    "vervet-raft",
     "vervet-snapshot",
     "vervet-testkit",
     "vervet-algebra",

@@ -70,15 +70,19 @@ pub(crate) struct ClusterInitArguments {
     /// The server that takes changes, such as a; the others show them (default: the graph does not change)
     #[arg(long, value_name = "NAME")]
     pub writer: Option<String>,
-    /// How many servers have each partition: 1, or as many as there are servers; then each has the whole graph,
-    /// and reads go on without the others
+    /// How many servers have each partition: 1, or as many as there are servers; then each has the whole
+    /// graph, and reads go on without the others
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub replicas: u16,
+    /// Number of servers that have the log of changes, such as 3: they elect the one that takes changes, and
+    /// any minority of them may be lost
+    #[arg(long, value_name = "N", conflicts_with = "writer", value_parser = clap::value_parser!(u8).range(1..=7))]
+    pub voters: Option<u8>,
     /// Number of servers
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub servers: u16,
-    /// Number of partitions, a power of two (default: 16, more than servers, so that they can be moved later; 1
-    /// where each server has the whole graph)
+    /// Number of partitions, a power of two (default: 16, more than servers, so that they can be moved later;
+    /// 1 where each server has the whole graph)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub partitions: Option<u16>,
     /// Host of the servers, for the map; edit cluster.toml where they have different ones

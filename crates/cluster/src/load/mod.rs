@@ -37,6 +37,7 @@ pub(crate) use files::adopt;
 use crate::cluster::open_identity;
 use crate::init::DATA;
 use crate::map::ClusterMap;
+use crate::voting::mark_new;
 use exchange::{Numbers, Router, ShareCounts, edge_names};
 use files::{PartialData, fetch_dictionary, write_record};
 use link::Link;
@@ -356,6 +357,10 @@ impl Load<'_> {
         PartitionDirectory::store_catalog(&options.environment, partial.path(), &catalog)?;
         // From here on nothing needs space.
         link.gather(Round::Stored, Vec::new(), |_| Ok(Vec::new()))?;
+        // Before the data are complete: it has never had a log for them.
+        if self.map.voters.contains(&self.map.server) {
+            mark_new(self.directory, build)?;
+        }
         partial.publish(&options.environment)?;
         self.leave()?;
         let data = PartitionDirectory::open(&options.environment, &self.directory.join(DATA))?;

@@ -7,6 +7,7 @@ mod hubs;
 mod joins;
 mod load;
 mod replicas;
+mod voters;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -127,7 +127,7 @@ fn info(state: &State) -> Result<Value> {
     let bytes: u64 = database.component_sizes()?.iter().map(|part| part.size_bytes).sum();
     Ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "read_only": state.options.read_only,
+        "read_only": state.options.refuses_changes(),
         "durability": database.durability().map(durability),
         "statements": view.statement_count(),
         "vertices": vertices,

@@ -7,7 +7,7 @@ use crate::http::reply::{Failure, Outcome};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::time::Duration;
-use vervet_cluster::{ChangesStatus, ClusterStatus, ServerStatus};
+use vervet_cluster::{ChangesStatus, ClusterStatus, ServerStatus, VotersStatus};
 
 /// Servers that do not answer in this time are reported so.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
@@ -43,6 +43,19 @@ fn changes(changes: &ChangesStatus) -> Value {
         "complete": changes.is_complete,
         "error": changes.failure,
         "ended": changes.has_ended,
+        "voters": changes.voters.as_ref().map(voters),
+    })
+}
+
+fn voters(voters: &VotersStatus) -> Value {
+    let matched = voters.matched.iter().map(|(name, index)| json!({ "name": name, "entry": index }));
+    json!({
+        "names": voters.names,
+        "leader": voters.leader,
+        "term": voters.term,
+        "committed": voters.committed,
+        "entry": voters.last,
+        "entries": matched.collect::<Vec<_>>(),
     })
 }
 

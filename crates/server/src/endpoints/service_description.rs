@@ -55,7 +55,7 @@ fn description(
          @prefix void: <http://rdfs.org/ns/void#> .\n\
          [] a sd:Service ; sd:endpoint {address} ; sd:supportedLanguage sd:SPARQL11Query"
     );
-    if takes_updates && !context.state.options.read_only {
+    if takes_updates && !context.state.options.refuses_changes() {
         text += ", sd:SPARQL11Update";
     }
     for (kind, name) in FORMATS {

@@ -30,7 +30,7 @@ pub(super) async fn of_socket(context: &RequestContext<'_>) -> Outcome<Access> {
 async fn of(context: &RequestContext<'_>, other_site: Option<Failure>) -> Outcome<Access> {
     let (state, headers) = (context.state, &context.parts.headers);
     let role = state.users.role(headers, context.caller).await?;
-    let read_only = state.options.read_only.then(|| state.options.refuse_changes());
+    let read_only = state.options.refuses_changes().then(|| state.options.refuse_changes());
     let is_authenticated = state.users.is_open() || headers.contains_key(AUTHORIZATION);
     let user = context.user();
     Ok(Access::new(role, user, is_authenticated, read_only.or(other_site), context.caller.peer))

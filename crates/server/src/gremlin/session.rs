@@ -319,7 +319,7 @@ fn traverse(
     prepared: &PreparedRequest,
     each: &mut Each<'_>,
 ) -> vervet::Result<()> {
-    if state.options.read_only {
+    if state.options.refuses_changes() {
         return state.database.gremlin_each(script, &prepared.options, each);
     }
     if matches!(transaction, TransactionState::Closed) {
@@ -345,7 +345,7 @@ fn run_transaction_command(
         (text::Transaction::Commit, TransactionState::Open(transaction)) => transaction.commit().map(drop),
         (text::Transaction::Commit, TransactionState::Expired) => Err(expired_error(state)),
         (text::Transaction::Commit, TransactionState::Closed) | (text::Transaction::Rollback, _) => Ok(()),
-        (text::Transaction::Begin, TransactionState::Closed) if !state.options.read_only => {
+        (text::Transaction::Begin, TransactionState::Closed) if !state.options.refuses_changes() => {
             *transaction = TransactionState::Open(Box::new(state.database.begin()?));
             Ok(())
         }

@@ -1,0 +1,173 @@
+//! Messages to the other voters.
+//!
+//! # Shape
+//! [`Transport`] sends the bytes of a request to a server and returns those of its answer. The first byte of
+//! a request says what it is:
+//!
+//! | byte | request | answer |
+//! | ---: | --- | --- |
+//! | 0 | append: entries, or none as a heartbeat | as openraft's `AppendEntriesResponse` |
+//! | 1 | vote | as openraft's `VoteResponse` |
+//! | 2 | read index: confirm the leadership | index (8 bytes) |
+//! # Dropped calls
+//! openraft drops the future of an append after one heartbeat interval, and sends the same entries again. A
+//! large entry on a slow connection would never arrive that way. So a call runs in a thread of its own until
+//! it ends; the next append to the same server waits for it, and takes its result if that says what it needs
+//! to know. At most one append a server is under way, and no message is cut.
+//! # Cost
+//! A message is encoded once for each server. Its threads are those of the runtime for blocking calls.
+
+use crate::types::{LogId, Types, Vote};
+use crate::wire;
+use bytes::Bytes;
+use openraft::error::{InstallSnapshotError, NetworkError, RPCError, RaftError, Unreachable};
+use openraft::network::{Backoff, RPCOption, RaftNetwork, RaftNetworkFactory};
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
+    VoteRequest, VoteResponse,
+};
+use openraft::{AnyError, EmptyNode};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use vervet_model::{Error, Result};
+
+pub(crate) const APPEND: u8 = 0;
+pub(crate) const VOTE: u8 = 1;
+pub(crate) const READ_INDEX: u8 = 2;
+
+/// Longest time of an append, whose bytes may be many.
+const APPEND_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Time between two attempts to reach a server.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Sends requests to the other voters.
+pub trait Transport: Send + Sync + 'static {
+    /// Sends `request` to a server, and returns its answer. Blocks, for about `time_max` at most.
+    ///
+    /// # Errors
+    /// Whatever kept the answer from coming: the request may have arrived.
+    fn call(&self, server: u64, request: &[u8], time_max: Duration) -> Result<Vec<u8>>;
+}
+
+/// Makes the connections of openraft.
+#[derive(Clone)]
+pub(crate) struct Network {
+    pub(crate) transport: Arc<dyn Transport>,
+}
+
+/// The connection to one server.
+pub(crate) struct Connection {
+    transport: Arc<dyn Transport>,
+    server: u64,
+    /// The append that is under way.
+    pending: Option<PendingAppend>,
+}
+
+struct PendingAppend {
+    vote: Vote,
+    prev: Option<LogId>,
+    last: Option<LogId>,
+    answer: JoinHandle<Result<Vec<u8>>>,
+}
+
+type CallError = RPCError<u64, EmptyNode, RaftError<u64>>;
+
+/// The error of a call without an answer. openraft waits before it tries again.
+fn unreachable(error: &Error) -> CallError {
+    RPCError::Unreachable(Unreachable::new(&AnyError::error(error)))
+}
+
+fn malformed() -> CallError {
+    RPCError::Network(NetworkError::new(&AnyError::error("an answer that is damaged")))
+}
+
+impl RaftNetworkFactory<Types> for Network {
+    type Network = Connection;
+
+    async fn new_client(&mut self, server: u64, _: &EmptyNode) -> Connection {
+        Connection { transport: Arc::clone(&self.transport), server, pending: None }
+    }
+}
+
+impl Connection {
+    fn start(&self, request: Vec<u8>, time_max: Duration) -> JoinHandle<Result<Vec<u8>>> {
+        let (transport, server) = (Arc::clone(&self.transport), self.server);
+        tokio::task::spawn_blocking(move || transport.call(server, &request, time_max))
+    }
+
+    /// Waits for the append that is under way. Stays under way if the future is dropped.
+    async fn finish(&mut self) -> Option<(PendingAppend, Result<AppendEntriesResponse<u64>, CallError>)> {
+        let answer = joined((&mut self.pending.as_mut()?.answer).await);
+        let pending = self.pending.take()?;
+        let answer = answer
+            .map_err(|error| unreachable(&error))
+            .and_then(|answer| wire::read_append_answer(Bytes::from(answer)).map_err(|_| malformed()));
+        Some((pending, answer))
+    }
+}
+
+fn joined(joined: Result<Result<Vec<u8>>, tokio::task::JoinError>) -> Result<Vec<u8>> {
+    joined.unwrap_or_else(|error| Err(Error::internal(format!("a call to another server failed: {error}"))))
+}
+
+impl RaftNetwork<Types> for Connection {
+    async fn append_entries(
+        &mut self,
+        request: AppendEntriesRequest<Types>,
+        _: RPCOption,
+    ) -> Result<AppendEntriesResponse<u64>, CallError> {
+        let last = request.entries.last().map(|entry| entry.log_id).or(request.prev_log_id);
+        if let Some((before, answer)) = self.finish().await {
+            let is_same = before.vote == request.vote && before.prev == request.prev_log_id;
+            match answer {
+                Ok(AppendEntriesResponse::HigherVote(vote)) => {
+                    return Ok(AppendEntriesResponse::HigherVote(vote));
+                }
+                Ok(AppendEntriesResponse::Success) if is_same && before.last >= last => {
+                    return Ok(AppendEntriesResponse::Success);
+                }
+                Ok(AppendEntriesResponse::Success) if is_same && before.last > request.prev_log_id => {
+                    return Ok(AppendEntriesResponse::PartialSuccess(before.last));
+                }
+                // It is sent, and fails, anew.
+                _ => {}
+            }
+        }
+        let mut bytes = vec![APPEND];
+        wire::write_append(&request, &mut bytes);
+        let answer = self.start(bytes, APPEND_TIME_MAX);
+        self.pending = Some(PendingAppend { vote: request.vote, prev: request.prev_log_id, last, answer });
+        match self.finish().await {
+            Some((_, answer)) => answer,
+            None => Err(malformed()),
+        }
+    }
+
+    async fn install_snapshot(
+        &mut self,
+        _: InstallSnapshotRequest<Types>,
+        _: RPCOption,
+    ) -> Result<InstallSnapshotResponse<u64>, RPCError<u64, EmptyNode, RaftError<u64, InstallSnapshotError>>>
+    {
+        let error = Error::internal("a log that is never purged needs no snapshot");
+        Err(RPCError::Unreachable(Unreachable::new(&AnyError::error(&error))))
+    }
+
+    async fn vote(
+        &mut self,
+        request: VoteRequest<u64>,
+        option: RPCOption,
+    ) -> Result<VoteResponse<u64>, CallError> {
+        let mut bytes = vec![VOTE];
+        wire::write_vote_request(&request, &mut bytes);
+        let answer = joined(self.start(bytes, option.hard_ttl()).await);
+        let answer = answer.map_err(|error| unreachable(&error))?;
+        wire::read_vote_answer(Bytes::from(answer)).map_err(|_| malformed())
+    }
+
+    fn backoff(&self) -> Backoff {
+        Backoff::new(std::iter::repeat(RETRY_INTERVAL))
+    }
+}

@@ -1,0 +1,452 @@
+//! One voter: its log, its part in elections, and what the rest of the server asks of it.
+//!
+//! # Threads
+//! openraft is asynchronous; it runs on a runtime of [`RUNTIME_THREADS`] threads of its own. All calls here
+//! block, and must not come from tasks of that runtime.
+
+use crate::batch::{self, Record};
+use crate::leadership::Leadership;
+use crate::network::{APPEND, Network, READ_INDEX, Transport, VOTE};
+use crate::position::Position;
+use crate::store::{Identity, Store};
+use crate::types::Types;
+use crate::wire;
+use bytes::Bytes;
+use openraft::{Config, Raft, RaftMetrics, ServerState, SnapshotPolicy};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+use vervet_env::Environment;
+use vervet_model::{Error, ErrorKind, Result};
+
+/// Threads of the runtime of openraft.
+const RUNTIME_THREADS: usize = 2;
+
+/// Longest wait for the tasks of the runtime at the end.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(3);
+
+/// Time after which a voter without an answer of the leader asks again.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+
+/// When a leader is taken for dead.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// Time between two heartbeats of a leader.
+    pub heartbeat: Duration,
+    /// A voter that has heard no leader for the end of this range, and a random time within it, stands for
+    /// election.
+    pub election: Range<Duration>,
+}
+
+impl Default for Timing {
+    /// A new leader 1 to 1.2 s after the last heartbeat of the old one, and a pause of half a second, of a
+    /// process or a disk, changes nothing.
+    fn default() -> Self {
+        Self {
+            heartbeat: Duration::from_millis(250),
+            election: Duration::from_millis(500)..Duration::from_millis(600),
+        }
+    }
+}
+
+/// How a voter is opened.
+#[derive(Clone, Debug)]
+pub struct ReplicaOptions {
+    /// Files and randomness.
+    pub environment: Environment,
+    /// The directory of the log.
+    pub directory: PathBuf,
+    /// Whose log it is.
+    pub identity: Identity,
+    /// Numbers of all voters, this one included. They are those of the first opening.
+    pub voters: BTreeSet<u64>,
+    /// A missing log is begun. Only right if this voter has never had one: one that has lost its log has
+    /// forgotten its votes and entries that it acknowledged.
+    pub may_begin: bool,
+    /// Timing of elections.
+    pub timing: Timing,
+}
+
+/// What a voter is at the moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Role {
+    /// It follows a leader, if it knows one.
+    Follower {
+        /// Number of the leader.
+        leader: Option<u64>,
+    },
+    /// It leads, and has all entries of earlier leaders.
+    Leader {
+        /// The term, which no other leader has.
+        term: u64,
+    },
+    /// Its log has failed: it votes no more, and has to be started again.
+    Ended,
+}
+
+/// The state of a voter.
+#[derive(Clone, Debug)]
+pub struct ReplicaStatus {
+    /// What it is.
+    pub role: Role,
+    /// The current term.
+    pub term: u64,
+    /// Index of the last entry of its log.
+    pub last: u64,
+    /// Index of the last entry that it knows to be committed.
+    pub committed: u64,
+    /// Bytes of its log.
+    pub log_bytes: u64,
+    /// At a leader: time since a majority of the voters has confirmed it.
+    pub confirmed_before: Option<Duration>,
+    /// At a leader: of each voter the index up to which it has the log.
+    pub voters: Vec<(u64, Option<u64>)>,
+    /// Why it has ended.
+    pub failure: Option<String>,
+}
+
+/// A committed entry.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CommittedEntry {
+    /// Its index; indexes are consecutive.
+    pub index: u64,
+    /// Its records, in order. None: it belongs to the log itself.
+    pub records: Vec<Record>,
+}
+
+/// See the header of this file. Dropping it ends it.
+pub struct Replica {
+    raft: Raft<Types>,
+    store: Store,
+    position: Position,
+    server: u64,
+    transport: Arc<dyn Transport>,
+    reads: mpsc::UnboundedSender<oneshot::Sender<Result<u64>>>,
+    /// `None` while it is dropped.
+    runtime: Option<Runtime>,
+}
+
+type Metrics = RaftMetrics<u64, openraft::EmptyNode>;
+
+fn role_of(metrics: &Metrics) -> Role {
+    if metrics.running_state.is_err() {
+        return Role::Ended;
+    }
+    let leads = metrics.state == ServerState::Leader;
+    // The first entry of a leader follows all entries of earlier ones.
+    let is_ready = metrics.last_applied.is_some_and(|last| {
+        last.leader_id.term == metrics.current_term && last.leader_id.node_id == metrics.id
+    });
+    match metrics.current_leader {
+        _ if leads && is_ready => Role::Leader { term: metrics.current_term },
+        leader => Role::Follower { leader: leader.filter(|leader| *leader != metrics.id) },
+    }
+}
+
+fn ended(error: &dyn fmt::Display) -> Error {
+    Error::new(ErrorKind::Unavailable, format!("the replicated log has ended at this server: {error}"))
+        .with_hint("see the log of the server, and start it again")
+}
+
+fn no_leader(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Unavailable, what).with_hint("try again when a majority of the voters is up")
+}
+
+/// Confirms leaderships: one confirmation for all requests that came before it began.
+async fn confirm(raft: Raft<Types>, mut requests: mpsc::UnboundedReceiver<oneshot::Sender<Result<u64>>>) {
+    while let Some(first) = requests.recv().await {
+        let mut all = vec![first];
+        while let Ok(next) = requests.try_recv() {
+            all.push(next);
+        }
+        let confirmed = match raft.get_read_log_id().await {
+            Ok((index, _)) => Ok(index.map_or(0, |id| id.index)),
+            Err(error) => Err(no_leader(format!("this server is not confirmed as the leader: {error}"))),
+        };
+        for request in all {
+            _ = request.send(confirmed.clone());
+        }
+    }
+}
+
+impl Replica {
+    /// Whether a directory has a log that was begun.
+    ///
+    /// # Errors
+    /// As [`Replica::open`].
+    pub fn exists(environment: &Environment, directory: &std::path::Path) -> Result<bool> {
+        Store::exists(environment, directory)
+    }
+
+    /// Opens a voter. It takes part in elections from now on.
+    ///
+    /// # Errors
+    /// Input: there is no log and `may_begin` is unset, or it is the log of another server, or of other
+    /// voters. Corrupt: it is damaged. Unavailable: another process has it. Io.
+    pub fn open(options: &ReplicaOptions, transport: Arc<dyn Transport>) -> Result<Self> {
+        let ReplicaOptions { environment, directory, identity, voters, may_begin, timing } = options;
+        let store = Store::open(environment, directory, *identity, *may_begin)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(RUNTIME_THREADS)
+            .thread_name("raft")
+            .enable_time()
+            .build()
+            .map_err(|error| Error::io("start the threads of the replicated log", &error))?;
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let config = Config {
+            cluster_name: format!("{:016x}", identity.cluster),
+            heartbeat_interval: milliseconds(timing.heartbeat),
+            election_timeout_min: milliseconds(timing.election.start),
+            election_timeout_max: milliseconds(timing.election.end),
+            snapshot_policy: SnapshotPolicy::Never,
+            ..Config::default()
+        };
+        let config = config.validate().map_err(|error| Error::internal(error.to_string()))?;
+        let position = Position::default();
+        let network = Network { transport: Arc::clone(&transport) };
+        let started = Raft::new(identity.server, Arc::new(config), network, store.clone(), position.clone());
+        let raft = runtime.block_on(started).map_err(|error| ended(&error))?;
+        let (reads, requests) = mpsc::unbounded_channel();
+        runtime.spawn(confirm(raft.clone(), requests));
+        let server = identity.server;
+        let replica = Self { raft, store, position, server, transport, reads, runtime: Some(runtime) };
+        replica.begin(voters)?;
+        Ok(replica)
+    }
+
+    /// Writes the voters into a new log, and compares them with those of an old one.
+    fn begin(&self, voters: &BTreeSet<u64>) -> Result<()> {
+        let known = self.block_on(self.raft.with_raft_state(|state| {
+            state.membership_state.effective().membership().voter_ids().collect::<BTreeSet<u64>>()
+        }))?;
+        let known = known.map_err(|error| ended(&error))?;
+        if known.is_empty() {
+            let begun = self.block_on(self.raft.initialize(voters.clone()))?;
+            if let Err(error) = begun {
+                // Another voter was faster, and its entry has arrived meanwhile.
+                let is_begun = self.block_on(self.raft.is_initialized())?;
+                if !is_begun.map_err(|error| ended(&error))? {
+                    return Err(ended(&error));
+                }
+            }
+            return Ok(());
+        }
+        if known != *voters {
+            let what = format!("the voters are servers {voters:?}, those of the log are {known:?}");
+            return Err(Error::new(ErrorKind::Input, what).with_hint("the voters of a log do not change"));
+        }
+        Ok(())
+    }
+
+    fn runtime(&self) -> Result<&Runtime> {
+        self.runtime.as_ref().ok_or_else(|| Error::internal("the replicated log is being closed"))
+    }
+
+    fn block_on<T>(&self, future: impl Future<Output = T>) -> Result<T> {
+        Ok(self.runtime()?.block_on(future))
+    }
+
+    /// Answers a message of another voter.
+    ///
+    /// # Errors
+    /// Corrupt: it is no message. Unavailable: this voter has ended, or is not the leader.
+    pub fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let malformed = |_| Error::corrupt("a message of another voter", "it is damaged");
+        let (kind, body) = request.split_first().ok_or_else(|| malformed(wire::Malformed))?;
+        let body = Bytes::copy_from_slice(body);
+        match *kind {
+            APPEND => {
+                let request = wire::read_append(body).map_err(malformed)?;
+                let answer = self.block_on(self.raft.append_entries(request))?;
+                wire::write_append_answer(&answer.map_err(|error| ended(&error))?, out);
+            }
+            VOTE => {
+                let request = wire::read_vote_request(body).map_err(malformed)?;
+                let answer = self.block_on(self.raft.vote(request))?;
+                wire::write_vote_answer(&answer.map_err(|error| ended(&error))?, out);
+            }
+            READ_INDEX => out.extend_from_slice(&self.confirmed_index()?.to_le_bytes()),
+            _ => return Err(malformed(wire::Malformed)),
+        }
+        Ok(())
+    }
+
+    /// What this voter is.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        role_of(&self.raft.metrics().borrow())
+    }
+
+    /// Returns the role once it differs from `known`, or after `time_max`.
+    ///
+    /// # Errors
+    /// Internal.
+    pub fn wait_for_role(&self, known: Role, time_max: Duration) -> Result<Role> {
+        let mut metrics = self.raft.metrics();
+        let changed = metrics.wait_for(|metrics| role_of(metrics) != known);
+        // A closed channel has the last role.
+        _ = self.block_on(async { timeout(time_max, changed).await.map(drop) })?;
+        Ok(self.role())
+    }
+
+    /// Begins to append as the leader of `term`, as [`Role::Leader`] says. At most once a term: the records
+    /// of two callers would not fit each other.
+    ///
+    /// # Errors
+    /// Unavailable: this server does not lead any more.
+    pub fn lead(&self, term: u64) -> Result<Leadership> {
+        if self.role() != (Role::Leader { term }) {
+            return Err(no_leader("this server does not lead any more"));
+        }
+        let leadership = Leadership::start(term, self.raft.clone(), self.runtime()?.handle());
+        let (mut metrics, watched) = (self.raft.metrics(), leadership.clone());
+        self.runtime()?.spawn(async move {
+            _ = metrics.wait_for(|metrics| role_of(metrics) != (Role::Leader { term })).await;
+            watched.end();
+        });
+        Ok(leadership)
+    }
+
+    /// Index of the last entry that this voter knows to be committed.
+    #[must_use]
+    pub fn committed(&self) -> u64 {
+        self.position.committed().borrow().map_or(0, |last| last.index)
+    }
+
+    /// Returns the index of the last committed entry once it is behind `index`, or after `time_max`.
+    ///
+    /// # Errors
+    /// Internal.
+    pub fn wait_for_more(&self, index: u64, time_max: Duration) -> Result<u64> {
+        let mut committed = self.position.committed();
+        let more = committed.wait_for(|last| last.is_some_and(|last| last.index > index));
+        _ = self.block_on(async { timeout(time_max, more).await.map(drop) })?;
+        Ok(self.committed())
+    }
+
+    /// The committed entries behind index `after` (0 at first), in order, about `bytes_max` bytes of them at
+    /// most and at least one if there is one.
+    ///
+    /// # Errors
+    /// Corrupt, Io: they cannot be read.
+    pub fn read(&self, after: u64, bytes_max: usize) -> Result<Vec<CommittedEntry>> {
+        let end = self.committed().saturating_add(1);
+        let entries = self.store.entries(after.saturating_add(1), end, bytes_max.max(1))?;
+        let committed = |entry: &_| {
+            batch::records(entry).map(|records| CommittedEntry { index: entry.log_id.index, records })
+        };
+        entries.iter().map(committed).collect()
+    }
+
+    /// An index that everything has that was committed before the call: a version of the graph with it is as
+    /// new as the newest that any client has seen. At the leader: confirms the leadership with a majority.
+    /// Elsewhere: asks the leader.
+    ///
+    /// # Errors
+    /// Unavailable: no leader, or no majority, answers in time.
+    pub fn read_index(&self, time_max: Duration) -> Result<u64> {
+        let end = Instant::now() + time_max;
+        loop {
+            let role = self.role();
+            let left = end.saturating_duration_since(Instant::now());
+            let index = match role {
+                Role::Leader { .. } => self.confirmed_index(),
+                Role::Follower { leader: Some(leader) } => self.index_of(leader, left),
+                Role::Follower { leader: None } | Role::Ended => Err(no_leader("the voters have no leader")),
+            };
+            match index {
+                Err(error)
+                    if error.kind() == ErrorKind::Unavailable
+                        && role != Role::Ended
+                        && Instant::now() < end =>
+                {
+                    self.wait_for_role(role, RETRY_INTERVAL.min(left))?;
+                }
+                index => return index,
+            }
+        }
+    }
+
+    /// The index that the leader confirms.
+    fn index_of(&self, leader: u64, time_max: Duration) -> Result<u64> {
+        let answer = self.transport.call(leader, &[READ_INDEX], time_max)?;
+        let damaged = |_| Error::corrupt("an answer of the leader", "it is damaged");
+        Ok(u64::from_le_bytes(answer.try_into().map_err(damaged)?))
+    }
+
+    /// The index that is confirmed by a majority, at the leader.
+    fn confirmed_index(&self) -> Result<u64> {
+        let (request, answer) = oneshot::channel();
+        let closed = |_: &dyn fmt::Display| ended(&"it is being closed");
+        self.reads.send(request).map_err(|error| closed(&error))?;
+        self.block_on(answer)?.map_err(|error| closed(&error))?
+    }
+
+    /// The state of this voter.
+    #[must_use]
+    pub fn status(&self) -> ReplicaStatus {
+        let metrics = self.raft.metrics().borrow().clone();
+        let replication = metrics.replication.as_ref();
+        ReplicaStatus {
+            role: role_of(&metrics),
+            term: metrics.current_term,
+            last: metrics.last_log_index.unwrap_or(0),
+            committed: self.committed(),
+            log_bytes: self.store.bytes(),
+            confirmed_before: metrics.millis_since_quorum_ack.map(Duration::from_millis),
+            voters: replication
+                .map(|all| all.iter().map(|(server, id)| (*server, id.map(|id| id.index))).collect())
+                .unwrap_or_default(),
+            failure: metrics.running_state.as_ref().err().map(ToString::to_string),
+        }
+    }
+
+    /// Stands for election now.
+    ///
+    /// # Errors
+    /// Unavailable: this voter has ended.
+    pub fn stand_for_election(&self) -> Result<()> {
+        self.block_on(self.raft.trigger().elect())?.map_err(|error| ended(&error))
+    }
+
+    /// Numbers of all voters.
+    #[must_use]
+    pub fn voters(&self) -> Vec<u64> {
+        self.raft.metrics().borrow().membership_config.voter_ids().collect()
+    }
+
+    /// Bytes of the log.
+    #[must_use]
+    pub fn log_bytes(&self) -> u64 {
+        self.store.bytes()
+    }
+
+    /// Number of this server.
+    #[must_use]
+    pub fn server(&self) -> u64 {
+        self.server
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            _ = runtime.block_on(self.raft.shutdown());
+            // The lock of the log is free once all tasks have ended. Calls to other servers may take longer.
+            runtime.shutdown_timeout(SHUTDOWN_MAX);
+        }
+    }
+}
+
+impl fmt::Debug for Replica {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replica").field("server", &self.server).field("status", &self.status()).finish()
+    }
+}

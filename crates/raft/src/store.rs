@@ -1,0 +1,572 @@
+//! The log of one server: openraft's log storage over the records of `vervet-log`.
+//!
+//! # Shape
+//! One write-ahead log has everything that a server must not forget, in the order in which it happened:
+//!
+//! | kind | record |
+//! | ---: | --- |
+//! | 1 | entry: the next one |
+//! | 2 | vote |
+//! | 3 | committed: position up to which entries are committed, or 0 and nothing; may lag behind |
+//! | 4 | truncated: index (8 bytes) of the first entry that no longer counts |
+//! | 5 | purged: position of the last entry that is no longer needed |
+//! | 6 | identity: number of the cluster and of the server (8 bytes each), the first record |
+//!
+//! In memory: of each entry its position and where its record is, and the last entries ([`CACHE_BYTES`]).
+//! Earlier entries are read from the files.
+//! # Invariants
+//! 1. Entries have consecutive indexes. A truncation is a record before the entries that replace the removed
+//!    ones, so the state after a power loss is one that the server was in, at or after its last sync: torn
+//!    tails are cut by `vervet-log` as in the log of a single database.
+//! 2. A vote is synced before `save_vote` returns, an entry before its callback runs.
+//! 3. An entry that cannot be read, or does not have the position that it should have, is an error, which
+//!    ends openraft on this server. It is never left out of a list: a leader that sent a list without it
+//!    would damage the logs of others.
+//! # Threads
+//! One thread syncs, for all appends that wait at that time, and runs their callbacks: openraft's own task
+//! waits for the disk without holding a thread of the runtime. Votes, which are rare, are synced by the
+//! caller.
+//! # Cost
+//! An entry takes 32 bytes of memory beyond the cache. Reading an entry that is not in the cache opens a
+//! file.
+
+use crate::types::{Entry, LogId, StorageError, Types, Vote};
+use crate::wire::{self, Malformed, entry_bytes};
+use bytes::{Buf, BufMut, Bytes};
+use openraft::storage::{LogFlushed, RaftLogStorage};
+use openraft::{AnyError, CommittedLeaderId, LogState, OptionalSend, RaftLogReader, StorageIOError};
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::ops::{Bound, RangeBounds};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use vervet_env::{Environment, LockGuard};
+use vervet_log::{Log, LogOptions, Lsn, ReadOptions};
+use vervet_model::{Error, ErrorKind, Result, lock};
+
+const ENTRY: u8 = 1;
+const VOTE: u8 = 2;
+const COMMITTED: u8 = 3;
+const TRUNCATED: u8 = 4;
+const PURGED: u8 = 5;
+const IDENTITY: u8 = 6;
+
+/// Bytes of entries that stay in memory.
+const CACHE_BYTES: usize = 64 << 20;
+
+/// Bytes of entries of one message, unless one entry alone has more.
+pub(crate) const MESSAGE_BYTES: usize = 1 << 20;
+
+const LOCK_FILE: &str = "lock";
+
+/// Whose log it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Number of the cluster, and of its data.
+    pub cluster: u64,
+    /// Number of the server.
+    pub server: u64,
+}
+
+/// The log of one server. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Store {
+    shared: Arc<Shared>,
+    syncs: Sender<Sync>,
+}
+
+struct Shared {
+    environment: Environment,
+    directory: PathBuf,
+    log: Arc<Log>,
+    state: Mutex<State>,
+    cache_bytes_max: usize,
+    _lock: Box<dyn LockGuard>,
+}
+
+/// An append that waits for the disk.
+struct Sync {
+    lsn: Lsn,
+    callback: LogFlushed<Types>,
+}
+
+#[derive(Default)]
+struct State {
+    identity: Option<Identity>,
+    vote: Option<Vote>,
+    committed: Option<LogId>,
+    purged: Option<LogId>,
+    /// Index of the first of `places`.
+    first: u64,
+    places: VecDeque<Place>,
+    /// The last entries.
+    cache: VecDeque<Entry>,
+    cache_bytes: usize,
+    /// Position of the last record of any kind.
+    last_record: Lsn,
+}
+
+/// Where the record of an entry is.
+#[derive(Clone, Copy)]
+struct Place {
+    leader: CommittedLeaderId<u64>,
+    /// The record before it.
+    before: Lsn,
+}
+
+impl State {
+    fn next(&self) -> u64 {
+        self.first + self.places.len() as u64
+    }
+
+    fn cache_first(&self) -> u64 {
+        self.next() - self.cache.len() as u64
+    }
+
+    fn id(&self, index: u64) -> Option<LogId> {
+        let at = usize::try_from(index.checked_sub(self.first)?).ok()?;
+        self.places.get(at).map(|place| LogId::new(place.leader, index))
+    }
+
+    fn last(&self) -> Option<LogId> {
+        self.next().checked_sub(1).and_then(|last| self.id(last)).or(self.purged)
+    }
+
+    /// Adds the entry whose record is the next one.
+    fn push(&mut self, id: &LogId) -> Result<(), Malformed> {
+        if self.places.is_empty() {
+            self.first = id.index;
+        }
+        if id.index != self.next() {
+            return Err(Malformed);
+        }
+        self.places.push_back(Place { leader: id.leader_id, before: self.last_record });
+        Ok(())
+    }
+
+    fn truncate(&mut self, from: u64) {
+        while self.next() > from && self.places.pop_back().is_some() {
+            if let Some(entry) = self.cache.pop_back() {
+                self.cache_bytes -= entry_bytes(&entry);
+            }
+        }
+    }
+
+    fn purge(&mut self, up_to: LogId) {
+        while self.first <= up_to.index && self.places.pop_front().is_some() {
+            self.first += 1;
+            if self.cache.len() > self.places.len()
+                && let Some(entry) = self.cache.pop_front()
+            {
+                self.cache_bytes -= entry_bytes(&entry);
+            }
+        }
+        if self.places.is_empty() {
+            self.first = up_to.index + 1;
+        }
+        self.purged = Some(up_to);
+    }
+
+    /// Replays a record.
+    fn replay(&mut self, lsn: Lsn, kind: u8, payload: &[u8]) -> Result<()> {
+        let damaged = |_: Malformed| {
+            Error::corrupt(
+                "the replicated log",
+                format_args!("the record of kind {kind} before {lsn} is damaged"),
+            )
+        };
+        let mut bytes = Bytes::copy_from_slice(payload);
+        match kind {
+            ENTRY => wire::read_log_id(&mut bytes).and_then(|id| self.push(&id)).map_err(damaged)?,
+            VOTE => self.vote = Some(wire::read_vote(&mut bytes).map_err(damaged)?),
+            COMMITTED => self.committed = wire::read_optional_log_id(&mut bytes).map_err(damaged)?,
+            TRUNCATED => self.truncate(bytes.try_get_u64_le().map_err(|_| damaged(Malformed))?),
+            PURGED => self.purge(wire::read_log_id(&mut bytes).map_err(damaged)?),
+            IDENTITY => {
+                let mut number = || bytes.try_get_u64_le().map_err(|_| damaged(Malformed));
+                self.identity = Some(Identity { cluster: number()?, server: number()? });
+            }
+            _ => {
+                let what = format!("the replicated log has a record of unknown kind {kind}");
+                return Err(Error::new(ErrorKind::Unsupported, what)
+                    .with_hint("start the server with the version of Vervet that wrote it"));
+            }
+        }
+        self.last_record = lsn;
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Whether a directory has a log that was begun.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub(crate) fn exists(environment: &Environment, directory: &Path) -> Result<bool> {
+        let exists = environment.files.exists(directory);
+        if !exists.map_err(|error| Error::io(format_args!("look for {}", directory.display()), &error))? {
+            return Ok(false);
+        }
+        let mut state = State::default();
+        let options = ReadOptions { beside_writer: true, ..ReadOptions::default() };
+        let read = vervet_log::read(environment, directory, Lsn(0), &options, &mut |lsn, kind, payload| {
+            state.replay(lsn, kind, payload)?;
+            Err(Error::internal("the first record is enough"))
+        });
+        match read {
+            Err(error) if state.identity.is_none() => Err(error),
+            _ => Ok(state.identity.is_some()),
+        }
+    }
+
+    /// Opens the log in a directory, or begins one if `may_begin`.
+    ///
+    /// # Errors
+    /// Input: there is none, or that of another server. Corrupt: it is damaged. Io, Unavailable: another
+    /// process has it.
+    pub(crate) fn open(
+        environment: &Environment,
+        directory: &Path,
+        identity: Identity,
+        may_begin: bool,
+    ) -> Result<Self> {
+        Self::open_with_cache(environment, directory, identity, may_begin, CACHE_BYTES)
+    }
+
+    /// [`Store::open`] with another size of the cache than [`CACHE_BYTES`].
+    pub(crate) fn open_with_cache(
+        environment: &Environment,
+        directory: &Path,
+        identity: Identity,
+        may_begin: bool,
+        cache_bytes_max: usize,
+    ) -> Result<Self> {
+        let io = |what: &str, error| Error::io(format_args!("{what} {}", directory.display()), &error);
+        if may_begin {
+            create(environment, directory).map_err(|error| io("create", error))?;
+        } else if !Self::exists(environment, directory)? {
+            let what = format!("the replicated log of this server is not in {}", directory.display());
+            return Err(Error::new(ErrorKind::Input, what)
+                .with_hint("a server that has lost its log, and so its votes, cannot vote any more"));
+        }
+        let guard =
+            environment.files.lock(&directory.join(LOCK_FILE)).map_err(|error| match error.kind() {
+                std::io::ErrorKind::WouldBlock => {
+                    let what = format!("another process writes the log in {}", directory.display());
+                    Error::new(ErrorKind::Unavailable, what)
+                }
+                _ => io("lock", error),
+            })?;
+        let mut state = State::default();
+        let options = ReadOptions::default();
+        let found = vervet_log::read(environment, directory, Lsn(0), &options, &mut |lsn, kind, payload| {
+            state.replay(lsn, kind, payload)
+        })?;
+        if state.identity.is_some_and(|found| found != identity) {
+            let what = format!("the log in {} is that of another server", directory.display());
+            return Err(
+                Error::new(ErrorKind::Input, what).with_hint("give each server the files that are its own")
+            );
+        }
+        // A torn tail may have had the entries, or a truncation, that a position refers to.
+        if let Some(committed) = state.committed
+            && state.id(committed.index) != Some(committed)
+        {
+            state.committed = None;
+        }
+        let log = Arc::new(Log::open(environment, directory, found, LogOptions::default())?);
+        if state.identity.is_none() {
+            let mut record = Vec::new();
+            record.put_u64_le(identity.cluster);
+            record.put_u64_le(identity.server);
+            state.last_record = log.append(IDENTITY, &record)?;
+            log.wait(state.last_record)?;
+            state.identity = Some(identity);
+        }
+        let (syncs, waiting) = mpsc::channel();
+        let synced = Arc::clone(&log);
+        std::thread::Builder::new()
+            .name("raft-log".to_owned())
+            .spawn(move || sync_all(&synced, &waiting))
+            .map_err(|error| Error::io("start a thread for the log", &error))?;
+        let shared = Shared {
+            environment: environment.clone(),
+            directory: directory.to_owned(),
+            log,
+            state: Mutex::new(state),
+            cache_bytes_max,
+            _lock: guard,
+        };
+        Ok(Self { shared: Arc::new(shared), syncs })
+    }
+
+    /// Bytes in the files.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.shared.log.status().bytes
+    }
+
+    /// Appends a record, and optionally syncs it.
+    fn write(&self, state: &mut State, kind: u8, record: &[u8]) -> Result<Lsn> {
+        let lsn = self.shared.log.append(kind, record)?;
+        state.last_record = lsn;
+        Ok(lsn)
+    }
+
+    /// The entries of a range as far as they are in the log, at least one if there is one, and no more after
+    /// `bytes_max` bytes.
+    ///
+    /// # Errors
+    /// Corrupt, Io: an entry cannot be read.
+    pub(crate) fn entries(&self, start: u64, end: u64, bytes_max: usize) -> Result<Vec<Entry>> {
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        let mut next = start;
+        while bytes < bytes_max {
+            let (from, cached_from, until, ids) = {
+                let state = lock(&self.shared.state);
+                next = next.max(state.first);
+                let (cached_from, until) = (state.cache_first(), state.next().min(end));
+                if next >= until {
+                    break;
+                }
+                if next >= cached_from {
+                    let skip = usize::try_from(next - cached_from).unwrap_or(usize::MAX);
+                    for entry in state.cache.iter().skip(skip) {
+                        if entry.log_id.index >= until || bytes >= bytes_max {
+                            break;
+                        }
+                        bytes += entry_bytes(entry);
+                        entries.push(entry.clone());
+                    }
+                    break;
+                }
+                let at = usize::try_from(next - state.first).unwrap_or(usize::MAX);
+                let from = state.places.get(at).map(|place| place.before);
+                let count = usize::try_from(until.min(cached_from) - next).unwrap_or(usize::MAX);
+                let ids: Vec<_> =
+                    state.places.iter().skip(at).take(count).map(|place| place.leader).collect();
+                (from.ok_or_else(|| Error::internal("an entry has no place"))?, cached_from, until, ids)
+            };
+            debug_assert!(next < cached_from && next < until, "the cache has the rest");
+            next = self.read_files(from, next, &ids, (&mut entries, &mut bytes), bytes_max)?;
+        }
+        Ok(entries)
+    }
+
+    /// Reads entries `next`, … with the given leaders from the files behind `from`; returns the index after
+    /// the last one.
+    fn read_files(
+        &self,
+        from: Lsn,
+        mut next: u64,
+        leaders: &[CommittedLeaderId<u64>],
+        (entries, bytes): (&mut Vec<Entry>, &mut usize),
+        bytes_max: usize,
+    ) -> Result<u64> {
+        let mut leaders = leaders.iter().peekable();
+        let Shared { environment, directory, log, .. } = &*self.shared;
+        let options = ReadOptions { beside_writer: true, id: Some(log.id()), ..ReadOptions::default() };
+        let read = vervet_log::read(environment, directory, from, &options, &mut |_, kind, payload| {
+            let Some(leader) = leaders.peek().filter(|_| *bytes < bytes_max) else {
+                return Err(Error::internal("enough entries"));
+            };
+            if kind != ENTRY {
+                return Ok(());
+            }
+            let wrong =
+                |_: Malformed| Error::corrupt(directory.display(), format_args!("entry {next} is damaged"));
+            let id = wire::read_log_id(&mut Bytes::copy_from_slice(&payload[..payload.len().min(24)]));
+            // Others were truncated later.
+            if id.map_err(wrong)? == LogId::new(**leader, next) {
+                let entry = wire::read_entry(Bytes::copy_from_slice(payload)).map_err(wrong)?;
+                *bytes += entry_bytes(&entry);
+                entries.push(entry);
+                (next, _) = (next + 1, leaders.next());
+            }
+            Ok(())
+        });
+        match read {
+            Err(error) if leaders.peek().is_some() && *bytes < bytes_max => Err(error),
+            Ok(_) if leaders.peek().is_some() => {
+                let what = format_args!("entry {next} of the replicated log is missing");
+                Err(Error::corrupt(directory.display(), what))
+            }
+            _ => Ok(next),
+        }
+    }
+}
+
+/// Creates a directory, and syncs the names of all that it creates.
+fn create(environment: &Environment, directory: &Path) -> std::io::Result<()> {
+    let files = &environment.files;
+    let mut parents = Vec::new();
+    for above in directory.ancestors().filter(|above| !above.as_os_str().is_empty()) {
+        if files.exists(above)? {
+            break;
+        }
+        parents.extend(above.parent().filter(|parent| !parent.as_os_str().is_empty()));
+    }
+    files.create_dir_all(directory)?;
+    parents.into_iter().rev().try_for_each(|parent| files.sync_dir(parent))
+}
+
+/// Syncs appends until the store is dropped.
+fn sync_all(log: &Log, waiting: &Receiver<Sync>) {
+    while let Ok(first) = waiting.recv() {
+        let due: Vec<Sync> = std::iter::once(first).chain(waiting.try_iter()).collect();
+        let synced = due.last().map_or(Ok(()), |last| log.wait(last.lsn));
+        for Sync { callback, .. } in due {
+            callback.log_io_completed(synced.clone().map_err(std::io::Error::other));
+        }
+    }
+}
+
+fn any(error: &Error) -> AnyError {
+    AnyError::error(error)
+}
+
+fn unwritten(error: &Error) -> StorageError {
+    StorageIOError::write_logs(any(error)).into()
+}
+
+fn unread(error: &Error) -> StorageError {
+    StorageIOError::read_logs(any(error)).into()
+}
+
+impl RaftLogReader<Types> for Store {
+    async fn try_get_log_entries<RB: RangeBounds<u64> + Clone + Debug + OptionalSend>(
+        &mut self,
+        range: RB,
+    ) -> Result<Vec<Entry>, StorageError> {
+        let start = match range.start_bound() {
+            Bound::Included(start) => *start,
+            Bound::Excluded(before) => before.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(last) => last.saturating_add(1),
+            Bound::Excluded(end) => *end,
+            Bound::Unbounded => u64::MAX,
+        };
+        self.entries(start, end, usize::MAX).map_err(|error| unread(&error))
+    }
+
+    async fn limited_get_log_entries(&mut self, start: u64, end: u64) -> Result<Vec<Entry>, StorageError> {
+        self.entries(start, end, MESSAGE_BYTES).map_err(|error| unread(&error))
+    }
+}
+
+impl RaftLogStorage<Types> for Store {
+    type LogReader = Self;
+
+    async fn get_log_state(&mut self) -> Result<LogState<Types>, StorageError> {
+        let state = lock(&self.shared.state);
+        Ok(LogState { last_purged_log_id: state.purged, last_log_id: state.last() })
+    }
+
+    async fn get_log_reader(&mut self) -> Self {
+        self.clone()
+    }
+
+    async fn save_vote(&mut self, vote: &Vote) -> Result<(), StorageError> {
+        let mut record = Vec::new();
+        wire::write_vote(vote, &mut record);
+        let saved = {
+            let mut state = lock(&self.shared.state);
+            state.vote = Some(*vote);
+            self.write(&mut state, VOTE, &record)
+        };
+        let synced = saved.and_then(|lsn| self.shared.log.wait(lsn));
+        synced.map_err(|error| StorageIOError::write_vote(any(&error)).into())
+    }
+
+    async fn read_vote(&mut self) -> Result<Option<Vote>, StorageError> {
+        Ok(lock(&self.shared.state).vote)
+    }
+
+    /// Not synced: without it, the server learns the position from the next leader.
+    async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), StorageError> {
+        let mut record = Vec::new();
+        wire::write_optional_log_id(committed.as_ref(), &mut record);
+        let mut state = lock(&self.shared.state);
+        state.committed = committed;
+        self.write(&mut state, COMMITTED, &record).map(drop).map_err(|error| unwritten(&error))
+    }
+
+    async fn read_committed(&mut self) -> Result<Option<LogId>, StorageError> {
+        Ok(lock(&self.shared.state).committed)
+    }
+
+    async fn append<I>(&mut self, entries: I, callback: LogFlushed<Types>) -> Result<(), StorageError>
+    where
+        I: IntoIterator<Item = Entry> + OptionalSend,
+        I::IntoIter: OptionalSend,
+    {
+        let lsn = self.append_entries(entries).map_err(|error| unwritten(&error))?;
+        self.syncs.send(Sync { lsn, callback }).map_err(|_| unwritten(&Error::internal("the log has ended")))
+    }
+
+    async fn truncate(&mut self, from: LogId) -> Result<(), StorageError> {
+        let mut state = lock(&self.shared.state);
+        state.truncate(from.index);
+        self.write(&mut state, TRUNCATED, &from.index.to_le_bytes())
+            .map(drop)
+            .map_err(|error| unwritten(&error))
+    }
+
+    async fn purge(&mut self, up_to: LogId) -> Result<(), StorageError> {
+        let mut record = Vec::new();
+        wire::write_log_id(&up_to, &mut record);
+        let mut state = lock(&self.shared.state);
+        state.purge(up_to);
+        self.write(&mut state, PURGED, &record).map(drop).map_err(|error| unwritten(&error))
+    }
+}
+
+impl Store {
+    fn append_entries(&self, entries: impl IntoIterator<Item = Entry>) -> Result<Lsn> {
+        let mut record = Vec::new();
+        let mut state = lock(&self.shared.state);
+        let state = &mut *state;
+        for entry in entries {
+            record.clear();
+            wire::write_entry(&entry, &mut record);
+            state
+                .push(&entry.log_id)
+                .map_err(|_| Error::internal(format!("entry {} is not the next one", entry.log_id)))?;
+            self.write(state, ENTRY, &record)?;
+            state.cache_bytes += entry_bytes(&entry);
+            state.cache.push_back(entry);
+        }
+        self.shrink_cache(state);
+        Ok(state.last_record)
+    }
+
+    /// Drops entries from the cache that are in the files, and not the last one.
+    fn shrink_cache(&self, state: &mut State) {
+        if state.cache_bytes <= self.shared.cache_bytes_max {
+            return;
+        }
+        let durable = self.shared.log.durable_lsn();
+        while state.cache_bytes > self.shared.cache_bytes_max && state.cache.len() > 1 {
+            let after = state.places.len() - state.cache.len() + 1;
+            // The record before the next entry is this one or a later one.
+            if state.places.get(after).is_none_or(|next| next.before > durable) {
+                break;
+            }
+            let Some(entry) = state.cache.pop_front() else { break };
+            state.cache_bytes -= entry_bytes(&entry);
+        }
+    }
+}
+
+impl Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = lock(&self.shared.state);
+        f.debug_struct("Store")
+            .field("identity", &state.identity)
+            .field("vote", &state.vote)
+            .field("last", &state.last())
+            .finish_non_exhaustive()
+    }
+}
