@@ -8,8 +8,8 @@
 //! `map`: which server has which partitions, a file. `init`: making the directories. `cluster`: opening one.
 //! `check`: verifying one. `damage`: remedies. `peer_part`: another server. `reachability`: which of them
 //! answer. `following`: changes from the log of another server. `writer_log`: the log of the writer for the
-//! change feed of such a server. `origin`: which cluster a log belongs to. `voting`: changes whose log several
-//! servers have.
+//! change feed of such a server. `origin`: which cluster a log belongs to. `voting`: changes whose log
+//! several servers have.
 //! # Not here
 //! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
 #![forbid(unsafe_code)]
