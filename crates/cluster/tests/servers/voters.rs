@@ -126,7 +126,7 @@ fn servers_with_everything_lose_one() {
     options.voters = options.servers.iter().map(|server| server.name.clone()).collect();
     options.replicas = 3;
     let (mut servers, directories, _folder) = start_options(&graph(), options);
-    let mut change = |servers: &[Cluster], number: u32| {
+    let change = |servers: &[Cluster], number: u32| {
         let text = format!(
             "DELETE {{ <urn:v{number}> <urn:size> ?z }} INSERT {{ <urn:v{number}> <urn:size> 1000 ; <urn:next> <urn:v7> }} \
              WHERE {{ <urn:v{number}> <urn:size> ?z }}"
