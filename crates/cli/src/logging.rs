@@ -6,8 +6,10 @@
 use crate::arguments::{LogFormat, LogLevel, LogOptions};
 use crate::output::{self, Failure, Outcome};
 use std::io::{IsTerminal, stderr};
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// The environment variable with the default level.
 const LEVEL_VARIABLE: &str = "VERVET_LOG";
@@ -37,10 +39,15 @@ pub(crate) fn begin(options: &LogOptions, default: LogLevel) -> Outcome {
     };
     let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let log = fmt().with_writer(stderr).with_max_level(level).with_ansi(stderr().is_terminal() && !is_plain);
+    // Elections and heartbeats of voters are its information and its warnings; what matters of them is said
+    // by the server.
+    let of_library = if level > LevelFilter::INFO { level } else { level.min(LevelFilter::ERROR) };
+    let targets = Targets::new().with_default(level).with_target("openraft", of_library);
     match options.log_format {
-        LogFormat::Text => log.init(),
+        LogFormat::Text => log.finish().with(targets).init(),
         LogFormat::Json => {
-            log.json().flatten_event(true).with_current_span(false).with_span_list(false).init();
+            let log = log.json().flatten_event(true).with_current_span(false).with_span_list(false);
+            log.finish().with(targets).init();
             output::report_as_events();
         }
     }

@@ -241,6 +241,37 @@ fn a_server_with_the_whole_graph_needs_no_other() {
     two.place.fails(&empty, 2, &["do not load it together", "--from"]);
 }
 
+/// Voters elect the server that takes changes; their log has no word of the library that does it.
+#[test]
+fn voters_take_changes() {
+    let two = Two::made_with(&["--from", "db", "--replicas", "2", "--voters", "2"]);
+    let (first, second) = (two.start(0, &[]), two.start(1, &[]));
+    let post = |server: usize, path: &str, parameter: &str, text: &str| {
+        let url = format!("http://{}/{path}", two.http[server]);
+        let request = ureq::post(&url).config().http_status_as_error(false).build();
+        let mut answer = request.header("accept", "text/csv").send_form([(parameter, text)]).unwrap();
+        (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
+    };
+    let begun = std::time::Instant::now();
+    let update = "INSERT DATA { <urn:new> <urn:said> \"yes\" }";
+    while !(0..2).any(|server| post(server, "update", "update", update).0 == 204) {
+        assert!(begun.elapsed().as_secs() < 60, "{}", post(0, "update", "update", update).1);
+    }
+    for server in 0..2 {
+        let ask = || post(server, "query", "query", "SELECT ?o { <urn:new> <urn:said> ?o }").1;
+        while !ask().contains("yes") {
+            assert!(begun.elapsed().as_secs() < 60, "{}", ask());
+        }
+    }
+    let status = two.place.ok(&["cluster", "status", &two.http[0]]);
+    assert!(status.contains("elected by a, b"), "{status}");
+    for mut server in [first, second] {
+        server.0.kill().unwrap();
+        let lines: Vec<String> = server.1.by_ref().map_while(Result::ok).collect();
+        assert!(lines.iter().all(|line| !line.contains("openraft")), "{lines:?}");
+    }
+}
+
 /// A server with users needs credentials for its status.
 #[test]
 fn status_logs_in() {
