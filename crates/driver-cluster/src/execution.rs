@@ -4,9 +4,9 @@
 //! ```text
 //! here ─▶ all servers ─▶ here ─▶ all servers ─▶ … ─▶ here ─▶ rows
 //! ```
-//! Parts of a pipeline run at all servers (`placement`), in rounds: rows wait here until they are many, or
-//! until all are there. What comes back passes the steps between, such as a join whose right side is large,
-//! and waits for the next part.
+//! Parts of a pipeline run at all servers (`placement`), in rounds. This server collects rows for a round
+//! until it has [`HEAD_ROWS_MAX`], or the last one. It runs the steps between two parts, such as a join whose
+//! right side is large, on the rows that servers return, and collects their output for the next part.
 //! # Invariants
 //! A round may run within the round of a part before it. Its tasks leave room for those of later parts
 //! (`Job::behind`), so no round waits for another one that waits for it.
@@ -228,7 +228,7 @@ struct Part<'e, 'p> {
     there: Option<There<'e>>,
 }
 
-/// Steps at all servers, and rows that wait to be sent to them.
+/// Steps at all servers, and the rows that this server has collected for them.
 struct There<'e> {
     execution: &'e Execution<'e>,
     placement: &'e Placement,
@@ -250,7 +250,7 @@ fn push<'p>(
     here.push(batch, run, &mut |batch| take(there, rest, batch, context))
 }
 
-/// The first of these parts receives no more rows: all rows that wait in them pass on.
+/// The first of these parts receives no more rows: sends the rows that the parts have collected.
 fn finish<'p>(parts: &mut [Part<'_, 'p>], context: &mut Context<'_, '_, 'p>) -> Result<()> {
     let Some((Part { here, there }, rest)) = parts.split_first_mut() else { return Ok(()) };
     let run = context.run;
@@ -280,7 +280,7 @@ fn take<'p>(
 }
 
 impl There<'_> {
-    /// Runs the rows that wait through all servers, and passes what comes back on to `rest`.
+    /// Sends the collected rows to all servers, and the rows that these return to `rest`.
     fn round<'p>(&mut self, rest: &mut [Part<'_, 'p>], context: &mut Context<'_, '_, 'p>) -> Result<Flow> {
         let Self { execution, placement, job, job_bytes, .. } = self;
         let (run, held_before) = (context.run, context.held_bytes);

@@ -3,12 +3,12 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Ports from here on are given out: below those that systems give to connections (32,768 on Linux, 49,152
-/// elsewhere), since a port that was free and is used again only later could be one of a connection by then.
+/// The first port of the range. It ends below the ports that systems give to connections (from 32,768 on
+/// Linux, 49,152 elsewhere): a connection could take one of those before the server starts.
 const FIRST: u32 = 10_000;
 const COUNT: u32 = 20_000;
 
-/// A loopback address with a port that nobody listens on, and that no other call of this process gives out.
+/// A loopback address with a free port. Each call in a process returns another one.
 ///
 /// # Panics
 /// There is none.

@@ -13,7 +13,7 @@ fn replicated(count: usize, partitions: usize, writer: Option<&str>) -> InitOpti
     InitOptions { replicas: count, writer: writer.map(str::to_owned), ..options }
 }
 
-/// Each answers everything, asks nobody, and goes on when all others have ended.
+/// Each server answers every query. It sends no request to another server, also when the others have ended.
 #[test]
 fn servers_with_the_whole_graph_ask_nobody() {
     let database = graph();
