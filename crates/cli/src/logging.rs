@@ -39,9 +39,9 @@ pub(crate) fn begin(options: &LogOptions, default: LogLevel) -> Outcome {
     };
     let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let log = fmt().with_writer(stderr).with_max_level(level).with_ansi(stderr().is_terminal() && !is_plain);
-    // Elections and heartbeats of voters are its information and its warnings; what matters of them is said
-    // by the server.
-    let of_library = if level > LevelFilter::INFO { level } else { level.min(LevelFilter::ERROR) };
+    // openraft calls a voter that does not answer an error, at each election. The server itself says what
+    // matters: who leads, and why a voter has ended.
+    let of_library = if level > LevelFilter::INFO { level } else { LevelFilter::OFF };
     let targets = Targets::new().with_default(level).with_target("openraft", of_library);
     match options.log_format {
         LogFormat::Text => log.finish().with(targets).init(),
