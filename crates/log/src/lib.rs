@@ -68,7 +68,7 @@ mod explore;
 pub use log::{Log, LogStatus};
 pub use open::LAST_FILE_BYTES_MAX;
 pub use options::{Durability, LogId, LogOptions, Lsn, ReadOptions};
-pub use read::{RecoveryReport, Truncation, Visit, find_id, read};
+pub use read::{RecoveryReport, Truncation, Visit, find_id, first_lsn, read};
 pub use state::Publish;
 
 /// Maximum payload of one record, in bytes.

@@ -173,6 +173,15 @@ pub fn find_id(environment: &Environment, directory: &Path) -> Result<Option<Log
     Ok(None)
 }
 
+/// LSN at which the oldest file of the log in `directory` starts: where reading begins if nothing else says
+/// so; 0 without a file.
+///
+/// # Errors
+/// [`ErrorKind::Io`].
+pub fn first_lsn(environment: &Environment, directory: &Path) -> Result<Lsn> {
+    Ok(Lsn(files::list(environment, directory)?.first().copied().unwrap_or(0)))
+}
+
 /// A position in a file, in bytes from its start, and the number of bytes after it.
 struct FilePosition {
     file: PathBuf,

@@ -9,6 +9,7 @@
 //! | 0 | append: entries, or none as a heartbeat | as openraft's `AppendEntriesResponse` |
 //! | 1 | vote | as openraft's `VoteResponse` |
 //! | 2 | read index: confirm the leadership | index (8 bytes) |
+//! | 3 | install: what says that there is a snapshot | vote |
 //! # Dropped calls
 //! openraft drops the future of an append after one heartbeat interval, and sends the same entries again. A
 //! large entry on a slow connection would never arrive that way. So a call runs in a thread of its own until
@@ -35,6 +36,7 @@ use vervet_model::{Error, Result};
 pub(crate) const APPEND: u8 = 0;
 pub(crate) const VOTE: u8 = 1;
 pub(crate) const READ_INDEX: u8 = 2;
+pub(crate) const INSTALL: u8 = 3;
 
 /// Longest time of an append, whose bytes may be many.
 const APPEND_TIME_MAX: Duration = Duration::from_secs(30);
@@ -79,8 +81,12 @@ fn unreachable(error: &Error) -> CallError {
     RPCError::Unreachable(Unreachable::new(&AnyError::error(error)))
 }
 
-fn malformed() -> CallError {
+fn malformed_answer<E: std::error::Error>() -> RPCError<u64, EmptyNode, E> {
     RPCError::Network(NetworkError::new(&AnyError::error("an answer that is damaged")))
+}
+
+fn malformed() -> CallError {
+    malformed_answer()
 }
 
 impl RaftNetworkFactory<Types> for Network {
@@ -147,12 +153,17 @@ impl RaftNetwork<Types> for Connection {
 
     async fn install_snapshot(
         &mut self,
-        _: InstallSnapshotRequest<Types>,
-        _: RPCOption,
+        request: InstallSnapshotRequest<Types>,
+        option: RPCOption,
     ) -> Result<InstallSnapshotResponse<u64>, RPCError<u64, EmptyNode, RaftError<u64, InstallSnapshotError>>>
     {
-        let error = Error::internal("a log that is never purged needs no snapshot");
-        Err(RPCError::Unreachable(Unreachable::new(&AnyError::error(&error))))
+        let mut bytes = vec![INSTALL];
+        wire::write_install(&request, &mut bytes);
+        let answer = joined(self.start(bytes, option.hard_ttl()).await);
+        let answer =
+            answer.map_err(|error| RPCError::Unreachable(Unreachable::new(&AnyError::error(&error))))?;
+        let vote = wire::read_vote_only(Bytes::from(answer)).map_err(|_| malformed_answer())?;
+        Ok(InstallSnapshotResponse { vote })
     }
 
     async fn vote(

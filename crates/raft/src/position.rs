@@ -6,25 +6,29 @@
 //! since it is on other servers, do not hold up the log this way, and a server that has lost the leadership
 //! reads again from the first entry.
 //! # Snapshots
-//! A snapshot has the position and no data: nothing purges the log, so a new voter receives all entries.
+//! What entries have led to is kept by the consumers ([`crate::Replica::compact`]). A snapshot only says up
+//! to which entry somebody keeps it, so that the log can drop entries. A voter that gets one has to get the
+//! rest from other servers, past the log.
 
 use crate::batch;
-use crate::types::{Applied, Entry, LogId, StorageError, Types};
+use crate::store::Store;
+use crate::types::{Applied, Entry, LogId, SnapshotMeta, StorageError, Types};
+use crate::wire;
 use openraft::storage::RaftStateMachine;
 use openraft::{
-    EntryPayload, OptionalSend, RaftSnapshotBuilder, RaftTypeConfig, Snapshot, SnapshotMeta, StoredMembership,
+    AnyError, EntryPayload, OptionalSend, RaftSnapshotBuilder, RaftTypeConfig, Snapshot, StorageIOError,
+    StoredMembership,
 };
 use std::io::Cursor;
 use std::sync::Arc;
 use std::sync::Mutex;
 use tokio::sync::watch;
-use vervet_model::lock;
-
-type Meta = SnapshotMeta<u64, openraft::EmptyNode>;
+use vervet_model::{Error, Result as VervetResult, lock};
 
 /// See the header of this file. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Position {
+    store: Store,
     state: Arc<Mutex<State>>,
     /// The last committed entry that this server has.
     committed: Arc<watch::Sender<Option<LogId>>>,
@@ -34,16 +38,42 @@ pub(crate) struct Position {
 struct State {
     last: Option<LogId>,
     membership: StoredMembership<u64, openraft::EmptyNode>,
-    snapshot: Option<Meta>,
-}
-
-impl Default for Position {
-    fn default() -> Self {
-        Self { state: Arc::default(), committed: Arc::new(watch::channel(None).0) }
-    }
+    snapshot: Option<SnapshotMeta>,
+    /// The snapshot that openraft is about to take note of.
+    next: Option<SnapshotMeta>,
 }
 
 impl Position {
+    /// The position of the last snapshot in the log.
+    pub(crate) fn new(store: Store) -> Self {
+        let snapshot = store.snapshot();
+        let last = snapshot.as_ref().and_then(|meta| meta.last_log_id);
+        let membership = snapshot.as_ref().map(|meta| meta.last_membership.clone()).unwrap_or_default();
+        let state = State { last, membership, snapshot, next: None };
+        Self { store, state: Arc::new(Mutex::new(state)), committed: Arc::new(watch::channel(last).0) }
+    }
+
+    /// Makes the next snapshot one whose last entry is `last`, unless there is one with it already.
+    ///
+    /// # Errors
+    /// Io.
+    pub(crate) fn prepare_snapshot(&self, last: LogId) -> VervetResult<bool> {
+        let meta = {
+            let state = lock(&self.state);
+            if state.snapshot.as_ref().is_some_and(|meta| meta.last_log_id >= Some(last)) {
+                return Ok(false);
+            }
+            SnapshotMeta {
+                last_log_id: Some(last),
+                last_membership: state.membership.clone(),
+                snapshot_id: wire::snapshot_id(Some(&last)),
+            }
+        };
+        self.store.save_snapshot(&meta)?;
+        lock(&self.state).next = Some(meta);
+        Ok(true)
+    }
+
     /// The last committed entry, and its changes.
     pub(crate) fn committed(&self) -> watch::Receiver<Option<LogId>> {
         self.committed.subscribe()
@@ -96,12 +126,18 @@ impl RaftStateMachine<Types> for Position {
 
     async fn install_snapshot(
         &mut self,
-        meta: &Meta,
+        meta: &SnapshotMeta,
         _: Box<<Types as RaftTypeConfig>::SnapshotData>,
     ) -> Result<(), StorageError> {
-        let mut state = lock(&self.state);
-        (state.last, state.membership) = (meta.last_log_id, meta.last_membership.clone());
-        state.snapshot = Some(meta.clone());
+        self.store.save_snapshot(meta).map_err(|error: Error| {
+            StorageIOError::write_snapshot(Some(meta.signature()), AnyError::error(&error))
+        })?;
+        {
+            let mut state = lock(&self.state);
+            (state.last, state.membership) = (meta.last_log_id, meta.last_membership.clone());
+            state.snapshot = Some(meta.clone());
+        }
+        self.committed.send_replace(meta.last_log_id);
         Ok(())
     }
 
@@ -113,11 +149,11 @@ impl RaftStateMachine<Types> for Position {
 impl RaftSnapshotBuilder<Types> for Position {
     async fn build_snapshot(&mut self) -> Result<Snapshot<Types>, StorageError> {
         let mut state = lock(&self.state);
-        let meta = Meta {
+        let meta = state.next.take().unwrap_or_else(|| SnapshotMeta {
             last_log_id: state.last,
             last_membership: state.membership.clone(),
-            snapshot_id: state.last.map_or(0, |last| last.index).to_string(),
-        };
+            snapshot_id: wire::snapshot_id(state.last.as_ref()),
+        });
         state.snapshot = Some(meta.clone());
         Ok(Snapshot { meta, snapshot: Box::default() })
     }

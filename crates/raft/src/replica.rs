@@ -6,7 +6,7 @@
 
 use crate::batch::{self, Record};
 use crate::leadership::Leadership;
-use crate::network::{APPEND, Network, READ_INDEX, Transport, VOTE};
+use crate::network::{APPEND, INSTALL, Network, READ_INDEX, Transport, VOTE};
 use crate::position::Position;
 use crate::store::{Identity, Store};
 use crate::types::Types;
@@ -30,6 +30,9 @@ const RUNTIME_THREADS: usize = 2;
 
 /// Longest wait for the tasks of the runtime at the end.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(3);
+
+/// Longest wait for openraft to take note of a snapshot.
+const COMPACT_MAX: Duration = Duration::from_secs(10);
 
 /// Time after which a voter without an answer of the leader asks again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
@@ -206,10 +209,12 @@ impl Replica {
             election_timeout_min: milliseconds(timing.election.start),
             election_timeout_max: milliseconds(timing.election.end),
             snapshot_policy: SnapshotPolicy::Never,
+            // Only `compact` purges.
+            max_in_snapshot_log_to_keep: u64::MAX,
             ..Config::default()
         };
         let config = config.validate().map_err(|error| Error::internal(error.to_string()))?;
-        let position = Position::default();
+        let position = Position::new(store.clone());
         let network = Network { transport: Arc::clone(&transport) };
         let started = Raft::new(identity.server, Arc::new(config), network, store.clone(), position.clone());
         let raft = runtime.block_on(started).map_err(|error| ended(&error))?;
@@ -272,6 +277,11 @@ impl Replica {
                 let answer = self.block_on(self.raft.vote(request))?;
                 wire::write_vote_answer(&answer.map_err(|error| ended(&error))?, out);
             }
+            INSTALL => {
+                let request = wire::read_install(body).map_err(malformed)?;
+                let answer = self.block_on(self.raft.install_snapshot(request))?;
+                wire::write_vote(&answer.map_err(|error| ended(&error))?.vote, out);
+            }
             READ_INDEX => out.extend_from_slice(&self.confirmed_index()?.to_le_bytes()),
             _ => return Err(malformed(wire::Malformed)),
         }
@@ -332,7 +342,7 @@ impl Replica {
     }
 
     /// The committed entries behind index `after` (0 at first), in order, about `bytes_max` bytes of them at
-    /// most and at least one if there is one.
+    /// most and at least one if there is one. If some of them were purged, the result begins behind those.
     ///
     /// # Errors
     /// Corrupt, Io: they cannot be read.
@@ -343,6 +353,41 @@ impl Replica {
             batch::records(entry).map(|records| CommittedEntry { index: entry.log_id.index, records })
         };
         entries.iter().map(committed).collect()
+    }
+
+    /// Index of the last entry that is not in the log any more: entries up to it cannot be read. `None`: all
+    /// entries are in the log.
+    #[must_use]
+    pub fn purged(&self) -> Option<u64> {
+        self.store.purged().map(|last| last.index)
+    }
+
+    /// States that what the entries up to `index` have led to is durable elsewhere at this server. The log
+    /// drops the entries up to `purged`, which is before it, and the files that have no others. A voter that
+    /// lacks them will be told so, and [`Replica::purged`] is then ahead of what it has read.
+    ///
+    /// # Errors
+    /// Input: entry `index` is not committed, or not in the log. Unavailable: this voter has ended. Io.
+    pub fn compact(&self, index: u64, purged: Option<u64>) -> Result<()> {
+        let last = self.store.log_id(index).filter(|_| index <= self.committed());
+        let missing =
+            || Error::new(ErrorKind::Input, format!("entry {index} of the log is not committed here"));
+        if self.position.prepare_snapshot(last.ok_or_else(missing)?)? {
+            self.block_on(self.raft.trigger().snapshot())?.map_err(|error| ended(&error))?;
+            let mut metrics = self.raft.metrics();
+            let taken = metrics.wait_for(|metrics| {
+                metrics.snapshot.is_some_and(|last| last.index >= index) || metrics.running_state.is_err()
+            });
+            let late =
+                |_| Error::new(ErrorKind::Unavailable, "the replicated log takes no note of a snapshot");
+            self.block_on(async { timeout(COMPACT_MAX, taken).await.map(drop) })?.map_err(late)?;
+        }
+        match purged.filter(|purged| *purged <= index) {
+            Some(purged) => {
+                self.block_on(self.raft.trigger().purge_log(purged))?.map_err(|error| ended(&error))
+            }
+            None => Ok(()),
+        }
     }
 
     /// An index that everything has that was committed before the call: a version of the graph with it is as

@@ -11,9 +11,13 @@
 //! | 4 | truncated: index (8 bytes) of the first entry that no longer counts |
 //! | 5 | purged: position of the last entry that is no longer needed |
 //! | 6 | identity: number of the cluster and of the server (8 bytes each), the first record |
+//! | 7 | snapshot: the last entry whose effects are kept elsewhere, and the voters at that entry |
 //!
 //! In memory: of each entry its position and where its record is, and the last entries ([`CACHE_BYTES`]).
 //! Earlier entries are read from the files.
+//! # Files
+//! A snapshot begins a new file, which repeats the identity, the vote and the committed position. So the
+//! files before it have nothing but entries that are needed, and are removed once those are purged.
 //! # Invariants
 //! 1. Entries have consecutive indexes. A truncation is a record before the entries that replace the removed
 //!    ones, so the state after a power loss is one that the server was in, at or after its last sync: torn
@@ -30,9 +34,9 @@
 //! An entry takes 32 bytes of memory beyond the cache. Reading an entry that is not in the cache opens a
 //! file.
 
-use crate::types::{Entry, LogId, StorageError, Types, Vote};
+use crate::types::{Entry, LogId, SnapshotMeta, StorageError, Types, Vote};
 use crate::wire::{self, Malformed, entry_bytes};
-use bytes::{Buf, BufMut, Bytes};
+use bytes::{Buf, Bytes};
 use openraft::storage::{LogFlushed, RaftLogStorage};
 use openraft::{AnyError, CommittedLeaderId, LogState, OptionalSend, RaftLogReader, StorageIOError};
 use std::collections::VecDeque;
@@ -51,6 +55,7 @@ const COMMITTED: u8 = 3;
 const TRUNCATED: u8 = 4;
 const PURGED: u8 = 5;
 const IDENTITY: u8 = 6;
+const SNAPSHOT: u8 = 7;
 
 /// Bytes of entries that stay in memory.
 const CACHE_BYTES: usize = 64 << 20;
@@ -97,6 +102,7 @@ struct State {
     vote: Option<Vote>,
     committed: Option<LogId>,
     purged: Option<LogId>,
+    snapshot: Option<SnapshotMeta>,
     /// Index of the first of `places`.
     first: u64,
     places: VecDeque<Place>,
@@ -145,6 +151,16 @@ impl State {
         Ok(())
     }
 
+    /// Checks that the log begins where the purged entries end, with the identity.
+    fn check_start(&self, directory: &Path, start: Lsn) -> Result<()> {
+        let first = self.purged.map_or(0, |purged| purged.index + 1);
+        if start > Lsn(0) && self.identity.is_none() || !self.places.is_empty() && self.first != first {
+            let what = format_args!("files of the replicated log before LSN {start} are missing");
+            return Err(Error::corrupt(directory.display(), what));
+        }
+        Ok(())
+    }
+
     fn truncate(&mut self, from: u64) {
         while self.next() > from && self.places.pop_back().is_some() {
             if let Some(entry) = self.cache.pop_back() {
@@ -183,6 +199,7 @@ impl State {
             COMMITTED => self.committed = wire::read_optional_log_id(&mut bytes).map_err(damaged)?,
             TRUNCATED => self.truncate(bytes.try_get_u64_le().map_err(|_| damaged(Malformed))?),
             PURGED => self.purge(wire::read_log_id(&mut bytes).map_err(damaged)?),
+            SNAPSHOT => self.snapshot = Some(wire::read_snapshot(&mut bytes).map_err(damaged)?),
             IDENTITY => {
                 let mut number = || bytes.try_get_u64_le().map_err(|_| damaged(Malformed));
                 self.identity = Some(Identity { cluster: number()?, server: number()? });
@@ -208,15 +225,16 @@ impl Store {
         if !exists.map_err(|error| Error::io(format_args!("look for {}", directory.display()), &error))? {
             return Ok(false);
         }
-        let mut state = State::default();
+        let mut has_record = false;
         let options = ReadOptions { beside_writer: true, ..ReadOptions::default() };
-        let read = vervet_log::read(environment, directory, Lsn(0), &options, &mut |lsn, kind, payload| {
-            state.replay(lsn, kind, payload)?;
+        let start = vervet_log::first_lsn(environment, directory)?;
+        let read = vervet_log::read(environment, directory, start, &options, &mut |_, _, _| {
+            has_record = true;
             Err(Error::internal("the first record is enough"))
         });
         match read {
-            Err(error) if state.identity.is_none() => Err(error),
-            _ => Ok(state.identity.is_some()),
+            Err(error) if !has_record => Err(error),
+            _ => Ok(has_record),
         }
     }
 
@@ -260,9 +278,11 @@ impl Store {
             })?;
         let mut state = State::default();
         let options = ReadOptions::default();
-        let found = vervet_log::read(environment, directory, Lsn(0), &options, &mut |lsn, kind, payload| {
+        let start = vervet_log::first_lsn(environment, directory)?;
+        let found = vervet_log::read(environment, directory, start, &options, &mut |lsn, kind, payload| {
             state.replay(lsn, kind, payload)
         })?;
+        state.check_start(directory, start)?;
         if state.identity.is_some_and(|found| found != identity) {
             let what = format!("the log in {} is that of another server", directory.display());
             return Err(
@@ -277,10 +297,7 @@ impl Store {
         }
         let log = Arc::new(Log::open(environment, directory, found, LogOptions::default())?);
         if state.identity.is_none() {
-            let mut record = Vec::new();
-            record.put_u64_le(identity.cluster);
-            record.put_u64_le(identity.server);
-            state.last_record = log.append(IDENTITY, &record)?;
+            state.last_record = log.append(IDENTITY, &identity_record(identity))?;
             log.wait(state.last_record)?;
             state.identity = Some(identity);
         }
@@ -304,6 +321,60 @@ impl Store {
     /// Bytes in the files.
     pub(crate) fn bytes(&self) -> u64 {
         self.shared.log.status().bytes
+    }
+
+    /// The position of an entry of the log.
+    pub(crate) fn log_id(&self, index: u64) -> Option<LogId> {
+        lock(&self.shared.state).id(index)
+    }
+
+    /// The last entry that was purged.
+    pub(crate) fn purged(&self) -> Option<LogId> {
+        lock(&self.shared.state).purged
+    }
+
+    /// The last snapshot.
+    pub(crate) fn snapshot(&self) -> Option<SnapshotMeta> {
+        lock(&self.shared.state).snapshot.clone()
+    }
+
+    /// Keeps what says that there is a snapshot, in a new file.
+    pub(crate) fn save_snapshot(&self, meta: &SnapshotMeta) -> Result<()> {
+        let last = {
+            let mut state = lock(&self.shared.state);
+            let state = &mut *state;
+            self.shared.log.rotate()?;
+            let identity = state.identity.ok_or_else(|| Error::internal("a log without an identity"))?;
+            self.write(state, IDENTITY, &identity_record(identity))?;
+            let mut record = Vec::new();
+            if let Some(vote) = &state.vote {
+                wire::write_vote(vote, &mut record);
+                self.write(state, VOTE, &record)?;
+            }
+            record.clear();
+            wire::write_optional_log_id(state.committed.as_ref(), &mut record);
+            self.write(state, COMMITTED, &record)?;
+            record.clear();
+            wire::write_snapshot(meta, &mut record);
+            state.snapshot = Some(meta.clone());
+            self.write(state, SNAPSHOT, &record)?
+        };
+        self.shared.log.wait(last)
+    }
+
+    /// Drops the entries up to this one, and the files that have no others.
+    fn purge_files(&self, up_to: LogId) -> Result<()> {
+        let mut record = Vec::new();
+        wire::write_log_id(&up_to, &mut record);
+        let (purged, needed) = {
+            let mut state = lock(&self.shared.state);
+            state.purge(up_to);
+            let purged = self.write(&mut state, PURGED, &record)?;
+            (purged, state.places.front().map_or(purged, |first| first.before))
+        };
+        // Without its record, the log would lack entries that nothing says are not needed.
+        self.shared.log.wait(purged)?;
+        self.shared.log.remove_before(needed)
     }
 
     /// Appends a record, and optionally syncs it.
@@ -394,6 +465,13 @@ impl Store {
             _ => Ok(next),
         }
     }
+}
+
+fn identity_record(identity: Identity) -> [u8; 16] {
+    let mut record = [0; 16];
+    record[..8].copy_from_slice(&identity.cluster.to_le_bytes());
+    record[8..].copy_from_slice(&identity.server.to_le_bytes());
+    record
 }
 
 /// Creates a directory, and syncs the names of all that it creates.
@@ -515,11 +593,7 @@ impl RaftLogStorage<Types> for Store {
     }
 
     async fn purge(&mut self, up_to: LogId) -> Result<(), StorageError> {
-        let mut record = Vec::new();
-        wire::write_log_id(&up_to, &mut record);
-        let mut state = lock(&self.shared.state);
-        state.purge(up_to);
-        self.write(&mut state, PURGED, &record).map(drop).map_err(|error| unwritten(&error))
+        self.purge_files(up_to).map_err(|error| unwritten(&error))
     }
 }
 

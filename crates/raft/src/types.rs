@@ -22,5 +22,6 @@ pub(crate) struct Applied {
 pub(crate) type Entry = openraft::Entry<Types>;
 pub(crate) type LogId = openraft::LogId<u64>;
 pub(crate) type Membership = openraft::Membership<u64, openraft::EmptyNode>;
+pub(crate) type SnapshotMeta = openraft::SnapshotMeta<u64, openraft::EmptyNode>;
 pub(crate) type StorageError = openraft::StorageError<u64>;
 pub(crate) type Vote = openraft::Vote<u64>;

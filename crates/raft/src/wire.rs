@@ -3,15 +3,18 @@
 //! # Shape
 //! Little-endian. An optional value has a byte before it, 0 or 1. Position: term, server, index (8 bytes
 //! each). Vote: term, server, a byte. Entry: position, a byte (0 blank, 1 batch, 2 membership), the content.
-//! Membership: number of sets (4), of each its size (4) and servers (8 each), then the set of all servers. In
+//! Membership: number of sets (4), of each its size (4) and servers (8 each), then the set of all servers.
+//! Snapshot: the position of its last entry, if any, that of its membership, if any, the membership. In
 //! messages the length (4) of each entry is before it.
 //! # Cost
 //! Decoding copies no batch: it shares the received bytes.
 
-use crate::types::{Entry, LogId, Membership, Types, Vote};
+use crate::types::{Entry, LogId, Membership, SnapshotMeta, Types, Vote};
 use bytes::{Buf, BufMut, Bytes};
-use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, VoteRequest, VoteResponse};
-use openraft::{CommittedLeaderId, EmptyNode, EntryPayload};
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, VoteRequest, VoteResponse,
+};
+use openraft::{CommittedLeaderId, EmptyNode, EntryPayload, StoredMembership};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes that are no such value.
@@ -107,6 +110,42 @@ fn read_membership(from: &mut Bytes) -> Decoded<Membership> {
         return Err(Malformed);
     }
     Ok(Membership::new(sets, all))
+}
+
+/// What a snapshot with this last entry is called.
+pub(crate) fn snapshot_id(last: Option<&LogId>) -> String {
+    last.map_or(0, |last| last.index).to_string()
+}
+
+pub(crate) fn write_snapshot(meta: &SnapshotMeta, out: &mut Vec<u8>) {
+    write_optional_log_id(meta.last_log_id.as_ref(), out);
+    write_optional_log_id(meta.last_membership.log_id().as_ref(), out);
+    write_membership(meta.last_membership.membership(), out);
+}
+
+pub(crate) fn read_snapshot(from: &mut Bytes) -> Decoded<SnapshotMeta> {
+    let (last_log_id, membership_id) = (read_optional_log_id(from)?, read_optional_log_id(from)?);
+    let last_membership = StoredMembership::new(membership_id, read_membership(from)?);
+    Ok(SnapshotMeta { last_log_id, last_membership, snapshot_id: snapshot_id(last_log_id.as_ref()) })
+}
+
+/// A snapshot has no data beyond what says that it is there: see `position.rs`.
+pub(crate) fn write_install(request: &InstallSnapshotRequest<Types>, out: &mut Vec<u8>) {
+    write_vote(&request.vote, out);
+    write_snapshot(&request.meta, out);
+}
+
+pub(crate) fn read_install(mut from: Bytes) -> Decoded<InstallSnapshotRequest<Types>> {
+    let (vote, meta) = (read_vote(&mut from)?, read_snapshot(&mut from)?);
+    end(&from)?;
+    Ok(InstallSnapshotRequest { vote, meta, offset: 0, data: Vec::new(), done: true })
+}
+
+/// The answer to an installation.
+pub(crate) fn read_vote_only(mut from: Bytes) -> Decoded<Vote> {
+    let vote = read_vote(&mut from)?;
+    end(&from)?;
+    Ok(vote)
 }
 
 pub(crate) fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
@@ -274,6 +313,22 @@ mod tests {
         write_vote_answer(&granted, &mut out);
         assert_eq!(read_vote_answer(Bytes::from(out.clone())), Ok(granted));
         mangle(&out, read_vote_answer);
+
+        let membership = Membership::new(vec![BTreeSet::from([1, 2, 3])], None);
+        let last = Some(log_id(2, 1, 6));
+        let meta = SnapshotMeta {
+            last_log_id: last,
+            last_membership: StoredMembership::new(Some(log_id(1, 2, 0)), membership),
+            snapshot_id: snapshot_id(last.as_ref()),
+        };
+        let install =
+            InstallSnapshotRequest { vote: Vote::new(7, 3), meta, offset: 0, data: Vec::new(), done: true };
+        let mut out = Vec::new();
+        write_install(&install, &mut out);
+        let read = read_install(Bytes::from(out.clone())).expect("whole");
+        assert_eq!((read.vote, read.meta, read.done), (install.vote, install.meta, true));
+        mangle(&out, read_install);
+        mangle(&out, read_vote_only);
 
         for answer in [
             AppendEntriesResponse::Success,

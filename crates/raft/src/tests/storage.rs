@@ -2,12 +2,12 @@
 
 use crate::position::Position;
 use crate::store::{Identity, Store};
-use crate::types::{Entry, LogId, StorageError, Types, Vote};
+use crate::types::{Entry, LogId, SnapshotMeta, StorageError, Types, Vote};
 use bytes::Bytes;
 use fastrand::Rng;
 use openraft::storage::{RaftLogStorage, RaftLogStorageExt};
 use openraft::testing::{StoreBuilder, Suite, log_id};
-use openraft::{EntryPayload, RaftLogReader, StorageIOError};
+use openraft::{EntryPayload, RaftLogReader, StorageIOError, StoredMembership};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_env::{Environment, Fault, Simulation};
@@ -34,7 +34,7 @@ impl StoreBuilder<Types, Store, Position> for Builder {
         let environment = Environment::simulated(self.seed.fetch_add(1, Ordering::Relaxed));
         let store = open(&environment, self.cache);
         let store = store.map_err(|error| StorageIOError::read_logs(openraft::AnyError::error(error)))?;
-        Ok(((), store, Position::default()))
+        Ok(((), store.clone(), Position::new(store)))
     }
 }
 
@@ -59,13 +59,24 @@ fn entry(term: u64, index: u64) -> Entry {
 struct Model {
     entries: Vec<Entry>,
     vote: Option<Vote>,
+    purged: Option<LogId>,
 }
 
 impl Model {
     fn of(store: &mut Store) -> Self {
         let entries = store.entries(0, u64::MAX, usize::MAX).expect("readable");
-        Self { entries, vote: block_on(store.read_vote()).expect("known") }
+        Self { entries, vote: block_on(store.read_vote()).expect("known"), purged: store.purged() }
     }
+
+    fn next(&self) -> u64 {
+        let last = self.entries.last().map(|entry| entry.log_id).or(self.purged);
+        last.map_or(0, |last| last.index + 1)
+    }
+}
+
+fn snapshot_of(last: LogId) -> SnapshotMeta {
+    let snapshot_id = crate::wire::snapshot_id(Some(&last));
+    SnapshotMeta { last_log_id: Some(last), last_membership: StoredMembership::default(), snapshot_id }
 }
 
 /// One random change of a store. The states that a power failure may leave are added to `states`; once the
@@ -73,22 +84,32 @@ impl Model {
 fn change(store: &mut Store, states: &mut Vec<Model>, random: &mut Rng) -> Result<(), StorageError> {
     let mut model = states.last().cloned().expect("one state");
     let term = model.vote.map_or(1, |vote| vote.leader_id.term);
-    let next = model.entries.len() as u64;
-    match random.u8(..10) {
+    let (first, next) = (model.next() - model.entries.len() as u64, model.next());
+    match random.u8(..11) {
         0 => {
             let vote = Vote::new(term + 1, random.u64(1..4));
             states.push(Model { vote: Some(vote), ..model });
             block_on(store.save_vote(&vote))?;
         }
-        1 if next > 0 => {
-            let from = random.u64(next.saturating_sub(5)..next);
-            model.entries.truncate(usize::try_from(from).expect("small"));
+        1 if next > first => {
+            let from = random.u64(next.saturating_sub(5).max(first)..next);
+            model.entries.truncate(usize::try_from(from - first).expect("small"));
             states.push(model);
             return block_on(store.truncate(log_id(term, 1, from)));
         }
         2 => {
             let committed: Option<LogId> = model.entries.last().map(|entry| entry.log_id);
             return block_on(store.save_committed(committed));
+        }
+        3 if next > first => {
+            let count = random.usize(1..=model.entries.len());
+            let last = model.entries[random.usize(count - 1..model.entries.len())].log_id;
+            store.save_snapshot(&snapshot_of(last)).map_err(|error| StorageIOError::write(&error))?;
+            states.drain(..states.len() - 1);
+            let purged = model.entries[count - 1].log_id;
+            model.entries.drain(..count);
+            states.push(Model { purged: Some(purged), ..model });
+            block_on(store.purge(purged))?;
         }
         _ => {
             let new: Vec<Entry> = (next..=next + random.u64(..4)).map(|at| entry(term, at)).collect();
@@ -118,7 +139,7 @@ fn what_was_synced_survives_a_loss_of_power() {
             assert!(states.contains(&found), "seed {seed}: {found:?} is none of {states:?}");
             states = vec![found];
             let committed = block_on(store.read_committed()).expect("known");
-            let last = states[0].entries.last().map(|entry| entry.log_id);
+            let last = states[0].entries.last().map(|entry| entry.log_id).or(states[0].purged);
             assert!(committed <= last, "seed {seed}: {committed:?} is behind {last:?}");
             simulation.files.fail_write(random.u64(..40), Fault::Power);
             while change(&mut store, &mut states, &mut random).is_ok() {}
@@ -189,6 +210,46 @@ fn lists_are_bounded_by_bytes() {
         assert_eq!(block_on(store.limited_get_log_entries(5, 6)).expect("readable").len(), 1);
         assert_eq!(store.entries(0, 6, usize::MAX).expect("readable").len(), 6);
     }
+}
+
+/// Purged entries leave the disk with the files before the snapshot, and what is no entry stays. A log whose
+/// first files are lost is damaged.
+#[test]
+fn purged_entries_leave_the_disk() {
+    let simulation = Simulation::new(6);
+    let environment = simulation.environment();
+    let files = || {
+        let mut files = environment.files.list(Path::new("/server/raft")).expect("listed");
+        files.retain(|file| file.extension().is_some_and(|ending| ending == "log"));
+        files.sort();
+        files
+    };
+    let vote = Vote::new(4, 2);
+    let mut store = open(&environment, 0).expect("opens");
+    block_on(store.save_vote(&vote)).expect("saved");
+    for round in 0..5_u64 {
+        for at in round * 100..(round + 1) * 100 {
+            block_on(store.blocking_append([entry(1, at)])).expect("appends");
+        }
+        let last = store.log_id(round * 100 + 60).expect("an entry");
+        store.save_snapshot(&snapshot_of(last)).expect("saved");
+        if round > 0 {
+            let before = store.log_id((round - 1) * 100 + 60).expect("an entry");
+            block_on(store.purge(before)).expect("purged");
+        }
+    }
+    assert_eq!(files().len(), 3, "two with entries that are needed, and the new one: {:?}", files());
+    drop(store);
+    let mut store = Store::open(&environment, Path::new("/server/raft"), IDENTITY, false).expect("opens");
+    assert_eq!(block_on(store.read_vote()).expect("known"), Some(vote));
+    assert_eq!(store.purged().map(|id| id.index), Some(360));
+    assert_eq!(store.snapshot().and_then(|meta| meta.last_log_id).map(|id| id.index), Some(460));
+    let entries = store.entries(0, u64::MAX, usize::MAX).expect("readable");
+    assert_eq!(entries, (361..500).map(|at| entry(1, at)).collect::<Vec<_>>());
+    drop(store);
+    environment.files.remove_file(&files()[0]).expect("removed");
+    let lost = Store::open(&environment, Path::new("/server/raft"), IDENTITY, false).expect_err("lost");
+    assert_eq!(lost.kind(), ErrorKind::Corrupt, "{lost}");
 }
 
 /// A server without its log, or with that of another one, does not start.

@@ -143,10 +143,8 @@ impl Voters {
 
     /// Waits until a server has as many entries as are committed anywhere.
     fn records(&self, number: u64, committed: u64) -> Vec<u64> {
-        let (replica, begun) = (self.replica(number).expect("up"), Instant::now());
-        while replica.wait_for_more(committed - 1, STEP).expect("works") < committed {
-            assert!(begun.elapsed() < PATIENCE, "server {number} does not catch up: {:?}", replica.status());
-        }
+        self.wait(number, committed);
+        let replica = self.replica(number).expect("up");
         let (mut records, mut after) = (Vec::new(), 0);
         while after < committed {
             for entry in replica.read(after, 1 << 16).expect("readable") {
@@ -157,6 +155,14 @@ impl Voters {
             }
         }
         records
+    }
+
+    /// Waits until a server knows that entry `index` is committed.
+    fn wait(&self, number: u64, index: u64) {
+        let (replica, begun) = (self.replica(number).expect("up"), Instant::now());
+        while replica.wait_for_more(index - 1, STEP).expect("works") < index {
+            assert!(begun.elapsed() < PATIENCE, "server {number} does not catch up: {:?}", replica.status());
+        }
     }
 
     /// The records of all servers once they are equal.
@@ -364,4 +370,66 @@ fn random_failures(seed: u64) {
         refused.len(),
         records.len()
     );
+}
+
+/// Logs drop entries whose effects are kept elsewhere. A voter that lacks dropped entries is told so, gets
+/// those behind them, and takes part in elections.
+#[test]
+fn logs_are_compacted() {
+    let voters = Voters::start(11);
+    let (first, _) = voters.leader(&SERVERS);
+    let others: Vec<u64> = SERVERS.into_iter().filter(|server| *server != first).collect();
+    let (away, other) = (others[0], others[1]);
+    // Commits entries, one by one, at whichever server leads; returns the index of the last one.
+    let commit = |among: &[u64], count: usize| {
+        let (mut done, mut index, begun) = (0, 0, Instant::now());
+        while done < count {
+            assert!(begun.elapsed() < PATIENCE, "nothing is committed");
+            let (leader, leadership) = voters.leader(among);
+            let appended = leadership.append(1, &[&7_u64.to_le_bytes()], None);
+            if appended.and_then(|position| leadership.wait(position)).is_ok() {
+                done += 1;
+                index = voters.replica(leader).expect("up").committed();
+            }
+        }
+        index
+    };
+    commit(&SERVERS, 10);
+    voters.crash(away);
+    let committed = commit(&[first, other], 40);
+    for server in [first, other] {
+        voters.wait(server, committed);
+        let replica = voters.replica(server).expect("up");
+        assert_eq!(replica.purged(), None);
+        let error = replica.compact(u64::MAX, None).expect_err("not committed");
+        assert_eq!(error.kind(), ErrorKind::Input);
+        replica.compact(committed - 10, Some(committed - 20)).expect("compacted");
+        replica.compact(committed - 10, Some(committed - 20)).expect("twice is once");
+        let begun = Instant::now();
+        while replica.purged() != Some(committed - 20) {
+            assert!(begun.elapsed() < PATIENCE, "{:?}", replica.purged());
+            std::thread::yield_now();
+        }
+        let entries = replica.read(0, usize::MAX).expect("readable");
+        assert_eq!(entries.first().expect("some").index, committed - 19);
+    }
+    // After a start from the disk, too.
+    voters.crash(other);
+    voters.open(other, false);
+    assert_eq!(voters.replica(other).expect("up").purged(), Some(committed - 20));
+    let last = commit(&[first, other], 10);
+    voters.open(away, false);
+    voters.wait(away, last);
+    let replica = voters.replica(away).expect("up");
+    let purged = replica.purged().expect("it lacks entries");
+    assert!((committed - 20..=committed - 10).contains(&purged), "{purged} of {committed}");
+    let indexes: Vec<u64> =
+        replica.read(purged, usize::MAX).expect("readable").iter().map(|entry| entry.index).collect();
+    assert_eq!(indexes, (purged + 1..=*indexes.last().expect("some")).collect::<Vec<_>>());
+    drop(replica);
+    // It votes, and can lead, also after a start.
+    voters.crash(away);
+    voters.open(away, false);
+    voters.crash(first);
+    commit(&[away, other], 1);
 }
