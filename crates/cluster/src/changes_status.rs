@@ -18,6 +18,9 @@ pub struct ChangesStatus {
     pub failure: Option<String>,
     /// This server asks for no more changes, and has to be started again.
     pub has_ended: bool,
+    /// Position in the log up to which changes are merged into the data of this server; `None`: they are not
+    /// merged here.
+    pub merged: Option<u64>,
     /// At a voter: what it knows of the voters.
     pub voters: Option<VotersStatus>,
 }

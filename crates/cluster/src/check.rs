@@ -54,7 +54,8 @@ pub fn check(directory: &Path, options: &DatabaseOptions) -> Result<Checked> {
 
 fn verify(directory: &Path, options: &DatabaseOptions) -> Result<Checked> {
     let map = ClusterMap::read(directory)?;
-    let (_, files) = open_files(directory, &map, options)?;
+    let (_, generation) = open_files(directory, &map, options)?;
+    let (files, build) = (&generation.files, generation.origin);
     let own = map.own()?;
     files.verify_files(&own.partitions)?;
     let others = map.servers.iter().filter(|entry| entry.name != own.name && !map.is_replicated());
@@ -63,10 +64,10 @@ fn verify(directory: &Path, options: &DatabaseOptions) -> Result<Checked> {
         .collect();
     let [own_only, _] = files.bases(&own.partitions, &others)?;
     own_only.validate()?;
-    let log = log_directory(directory, files.build());
+    let log = log_directory(directory, build);
     let log = match has_log(&options.environment, &log) {
         true => {
-            open_origin(directory, files.build())?.check(&options.environment, &log)?;
+            open_origin(directory, build)?.check(&options.environment, &log)?;
             Some(vervet::check_log(&options.environment, &log)?)
         }
         false => None,

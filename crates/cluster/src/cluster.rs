@@ -2,10 +2,13 @@
 
 use crate::changes_status::ChangesStatus;
 use crate::damage::{CHANGES, with_remedy};
+use crate::fetch::{self, FETCH};
 use crate::following::{self, Following};
-use crate::init::{AUTHORITY_FILE, CERTIFICATE_FILE, DATA, KEY_FILE};
+use crate::generation::{Generation, newest_path};
+use crate::init::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::load::adopt;
 use crate::map::{ClusterMap, ServerEntry};
+use crate::merging::{Data, Merge, Merging, Place};
 use crate::origin::{Origin, has_log};
 use crate::peer_part::PeerPart;
 use crate::reachability::Reachability;
@@ -14,7 +17,7 @@ use crate::writer_log::WriterLog;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use vervet::{Database, DatabaseOptions, Durability};
+use vervet::{Database, DatabaseOptions, Durability, Environment};
 use vervet_driver_cluster::{ClusterCounts, ClusterDriver, Servers};
 use vervet_driver_local::LocalDriver;
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
@@ -30,6 +33,8 @@ pub struct Cluster {
     peers: Vec<Arc<PeerPart>>,
     reachability: Reachability,
     driver: Arc<ClusterDriver>,
+    /// Where changes are merged into the data.
+    merging: Option<Merging>,
     /// At a server that follows the writer, or the voters.
     following: Option<Following>,
     /// At a voter.
@@ -87,18 +92,18 @@ pub(crate) fn open_files(
     directory: &Path,
     map: &ClusterMap,
     options: &DatabaseOptions,
-) -> Result<(Identity, PartitionDirectory)> {
+) -> Result<(Identity, Generation)> {
     let identity = open_identity(directory, map)?;
     adopt(&options.environment, directory)?;
-    let data = directory.join(DATA);
+    let data = newest_path(&options.environment, directory)?;
     if !PartitionDirectory::is_published(&options.environment, &data) && map.data.is_none() {
         let what = format!("the server in {} has no data yet", directory.display());
         return Err(Error::new(ErrorKind::Input, what)
             .with_hint("load files at all servers of the cluster together: vervet cluster load"));
     }
-    let files = PartitionDirectory::open(&options.environment, &data)?;
-    map.check_data(files.build())?;
-    Ok((identity, files))
+    let generation = Generation::open_at(&options.environment, data)?;
+    map.check_data(generation.origin)?;
+    Ok((identity, generation))
 }
 
 /// The certificate of a server, which must be that of its map.
@@ -177,6 +182,7 @@ struct Requests {
     /// The log of a voter, and its number.
     replica: Arc<OnceLock<Arc<Replica>>>,
     log: u64,
+    environment: Environment,
     directory: PathBuf,
 }
 
@@ -189,7 +195,9 @@ impl Requests {
 
 impl Handler for Requests {
     fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let answered = if request.first() == Some(&voting::VOTERS) {
+        let answered = if request.first() == Some(&FETCH) {
+            fetch::answer(&self.environment, &self.directory, request, out)
+        } else if request.first() == Some(&voting::VOTERS) {
             self.replica().and_then(|replica| replica.answer(&request[1..], out))
         } else if request.first() == Some(&following::READ_LOG) && self.replica.get().is_some() {
             let (after, wait) = following::read_request(request)?;
@@ -221,9 +229,10 @@ impl Cluster {
     fn open_files(directory: &Path, options: &DatabaseOptions) -> Result<Self> {
         let map = ClusterMap::read(directory)?;
         let own = map.own()?.clone();
-        let (identity, files) = open_files(directory, &map, options)?;
+        let (identity, generation) = open_files(directory, &map, options)?;
         let identity = Arc::new(identity);
-        let number = map.number(files.build());
+        let (files, build) = (&generation.files, generation.origin);
+        let number = map.number(build);
         let hello = || Hello { cluster: number, server: own.name.clone() };
         let mut peers = Vec::new();
         let mut remotes: Vec<RemotePart> = Vec::new();
@@ -236,6 +245,15 @@ impl Cluster {
             peers.push(peer);
         }
         let [answering, reading] = files.bases(&own.partitions, &remotes)?;
+        let start = generation.start(Arc::clone(&reading));
+        // What no other server reads is not held: merged data replace it.
+        let [answering, reading] = match map.is_replicated() {
+            true => {
+                let empty = Arc::new(PartitionedBase::empty(files.partitioning())?);
+                [Arc::clone(&empty), empty]
+            }
+            false => [answering, reading],
+        };
         let remote_of = |entry: &ServerEntry| {
             let peer = peers.iter().find(|peer| peer.peer().name() == entry.name);
             peer.map(|peer| Arc::clone(peer) as Arc<dyn Remote>)
@@ -246,13 +264,13 @@ impl Cluster {
         numbered.sort_by(|one, other| one.name.cmp(&other.name));
         let partitions: Vec<_> = numbered.iter().map(|entry| entry.partitions.clone()).collect();
         let by_number = numbered.into_iter().map(remote_of).collect();
-        let servers = Servers::new(by_number, &partitions, Arc::clone(&reading))?;
+        let servers = Servers::new(by_number, &partitions, reading)?;
         let seed = options.environment.random.next_u64();
         let seed = seed.map_err(|error| Error::io("draw a random number", &error))?;
         let driver = ClusterDriver::new(LocalDriver::new(options.gate), Arc::new(servers), seed);
         let driver = Arc::new(driver);
         let is_writer = map.writer.as_ref() == Some(&own.name);
-        let log = log_directory(directory, files.build());
+        let log = log_directory(directory, build);
         if !is_writer && has_log(&options.environment, &log) {
             let what = format!("this server has changes in {}, and is not the writer", log.display());
             return Err(Error::new(ErrorKind::Input, what).with_hint(format!(
@@ -261,7 +279,7 @@ impl Cluster {
             )));
         }
         let is_voter = map.voters.contains(&own.name);
-        let voter_log = voting::log_directory(directory, files.build());
+        let voter_log = voting::log_directory(directory, build);
         if !is_voter && voter_log.exists() {
             let what =
                 format!("this server has a log of changes in {}, and is no voter", voter_log.display());
@@ -279,6 +297,7 @@ impl Cluster {
             opening: opening.map_err(|error| Error::io("draw a random number", &error))?,
             replica: Arc::clone(&replica),
             log: number,
+            environment: options.environment.clone(),
             directory: directory.to_owned(),
         });
         // Before the log is read, which may concern partitions of servers that wait for those of this one.
@@ -287,17 +306,17 @@ impl Cluster {
             None if !map.voters.is_empty() => {
                 let refusal = if is_voter { voting::refusal(None) } else { written_by_voters(&map) };
                 let (database, follower) =
-                    Database::following(reading, refusal, Arc::clone(&driver) as _, options);
+                    Database::following(start, refusal, Arc::clone(&driver) as _, options)?;
                 (database, Some(follower))
             }
-            None => (Database::read_only(reading, only_read(), Arc::clone(&driver) as _, options), None),
+            None => (Database::read_only(&start, only_read(), Arc::clone(&driver) as _, options)?, None),
             Some(_) if is_writer => {
                 // Others follow what is synced.
                 let options = DatabaseOptions { durability: Durability::Sync, ..options.clone() };
-                let origin = open_origin(directory, files.build())?;
+                let origin = open_origin(directory, build)?;
                 origin.check(&options.environment, &log)?;
                 let database = open_to_write(|| {
-                    Database::over(Arc::clone(&reading) as _, &log, Arc::clone(&driver) as _, &options)
+                    Database::over(start.clone(), &log, Arc::clone(&driver) as _, &options)
                 })?;
                 // Before anything is changed.
                 origin.write(&options.environment, &log)?;
@@ -307,7 +326,7 @@ impl Cluster {
             Some(writer) => {
                 let refusal = written_elsewhere(&map, writer);
                 let (database, follower) =
-                    Database::following(reading, refusal, Arc::clone(&driver) as _, options);
+                    Database::following(start, refusal, Arc::clone(&driver) as _, options)?;
                 let peer = peers.iter().find(|peer| peer.peer().name() == writer).map(Arc::clone);
                 if let Some(peer) = peer {
                     database.feed_from(Arc::new(WriterLog(peer)));
@@ -317,28 +336,48 @@ impl Cluster {
         };
         driver.ask_for_changes(database.changes_probe());
         let partitions = files.partitioning().count();
-        let mut following = None;
-        let mut voting = None;
+        let place = || Place {
+            environment: options.environment.clone(),
+            directory: directory.to_owned(),
+            origin: build,
+            sources: peers.clone(),
+        };
+        let merges = map.is_replicated() && !map.voters.is_empty();
+        let data = merges.then(|| Arc::new(Data::new(place(), &generation)));
+        let (mut following, mut voting, mut merging) = (None, None, None);
         if let Some(follower) = follower {
-            if is_voter {
+            let merge: Arc<dyn Merge> = if is_voter {
                 let peer = |entry: &ServerEntry| {
                     Peer::new(&entry.name, &entry.address, Arc::clone(&identity), hello())
                 };
-                let opened = voting::open(&options.environment, directory, files.build(), &map, &peer)?;
+                let opened = voting::open(&options.environment, directory, build, &map, &peer)?;
                 let opened = Arc::new(opened);
                 _ = replica.set(Arc::clone(&opened));
-                voting = Some(Voting::start((database.clone(), follower), opened, &map)?);
+                let started = Voting::start((database.clone(), follower), opened, &map, data.clone())?;
+                voting.insert(started).as_merge()
             } else {
                 let has_log = |peer: &&Arc<PeerPart>| {
                     let name = peer.peer().name();
                     map.writer.as_deref() == Some(name) || map.voters.iter().any(|voter| voter == name)
                 };
                 let sources = peers.iter().filter(has_log).map(Arc::clone).collect();
-                following = Some(Following::start(follower, sources)?);
-            }
+                following.insert(Following::start(follower, sources, data.clone())?).as_merge()
+            };
+            merging = data.map(|data| Merging::start(data, merge)).transpose()?;
         }
         let reachability = Reachability::watch(&peers)?;
-        Ok(Self { map, database, peers, reachability, driver, following, voting, server, partitions })
+        Ok(Self {
+            map,
+            database,
+            peers,
+            reachability,
+            driver,
+            merging,
+            following,
+            voting,
+            server,
+            partitions,
+        })
     }
 
     /// Why this server takes no changes; `None`: it is the writer.
@@ -373,6 +412,21 @@ impl Cluster {
         self.voting.as_ref().ok_or_else(none)?.catch_up(time_max)
     }
 
+    /// Merges the changes of the graph into the data of this server now, as it does by itself when they are
+    /// many; `false`: there is nothing to merge.
+    ///
+    /// # Errors
+    /// Unsupported: this server does not have the whole graph, or its changes have no voters. Io: nothing has
+    /// changed.
+    pub fn merge_changes(&self) -> Result<bool> {
+        let none = || {
+            Error::new(ErrorKind::Unsupported, "this server does not merge changes into its data").with_hint(
+                "where every server has the whole graph, and voters take changes, each server does",
+            )
+        };
+        self.merging.as_ref().ok_or_else(none)?.merge()
+    }
+
     /// What this server knows of the changes of the graph; `None`: it does not change.
     #[must_use]
     pub fn changes(&self) -> Option<ChangesStatus> {
@@ -389,6 +443,7 @@ impl Cluster {
                 is_complete: true,
                 failure: None,
                 has_ended: false,
+                merged: None,
                 voters: None,
             }),
         }

@@ -4,7 +4,9 @@
 //! A follower asks the writer for the records behind its own last one; the writer answers at once if it has
 //! some, or after a while. A request is [`READ_LOG`], the position of the last record and the milliseconds to
 //! wait (8 bytes each, as all numbers); the answer is the id of the log, a number of this opening of it, its
-//! end, and the records: position, kind, length, content.
+//! end, and the records: position, kind, length, content. If the log does not have the records behind that
+//! position any more, the number of the opening is [`PURGED`], and the end is the last position that it
+//! lacks.
 //! # Invariants
 //! 1. A follower applies the records of one opening of one log, in order, each once. When the writer was
 //!    started again, it takes all records again, since a log may have been replaced by a copy, and shows them
@@ -15,18 +17,22 @@
 //! have, and ask again.
 
 use crate::changes_status::ChangesStatus;
+use crate::merging::{Data, Merge, Merged};
 use crate::peer_part::PeerPart;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use vervet::{Database, Follower, LogRecord};
+use vervet::{Applied, Database, Follower, LogRecord, Start};
 use vervet_codec::{Damaged, Reader, write_u64};
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits, lock};
 use vervet_partition::Remote;
 
 /// Kind of the request for records: none of those of partitions and tasks.
 pub(crate) const READ_LOG: u8 = 96;
+
+/// In place of the number of an opening: the records that were asked for are not in the log any more.
+pub(crate) const PURGED: u64 = u64::MAX;
 
 /// About the most bytes of records of one answer.
 pub(crate) const ANSWER_BYTES: usize = 4 << 20;
@@ -107,6 +113,12 @@ pub(crate) struct Following {
 
 struct State {
     follower: Follower,
+    /// The data, if changes are merged into them.
+    data: Option<Arc<Data>>,
+    /// Data from which to go on.
+    merged: Mutex<Option<Merged>>,
+    /// Bytes of the records behind the data.
+    log_bytes: AtomicU64,
     /// Servers that have the log: the writer, or the voters. One of them is asked.
     sources: Vec<Arc<PeerPart>>,
     asked: AtomicUsize,
@@ -122,6 +134,8 @@ struct Progress {
     log: Option<[u64; 2]>,
     /// The last record that was applied.
     after: u64,
+    /// Readers see all records up to this one: as much has to be there again before they see something else.
+    whole_from: u64,
     /// The end of the log as of the last answer.
     end: u64,
     /// The last request has failed, or a record could not be applied.
@@ -131,12 +145,20 @@ struct Progress {
 }
 
 impl Following {
-    pub(crate) fn start(follower: Follower, sources: Vec<Arc<PeerPart>>) -> Result<Self> {
+    pub(crate) fn start(
+        follower: Follower,
+        sources: Vec<Arc<PeerPart>>,
+        data: Option<Arc<Data>>,
+    ) -> Result<Self> {
+        let progress = Progress { after: follower.start().position, ..Progress::default() };
         let state = Arc::new(State {
             follower,
+            data,
+            merged: Mutex::default(),
+            log_bytes: AtomicU64::new(0),
             sources,
             asked: AtomicUsize::new(0),
-            progress: Mutex::default(),
+            progress: Mutex::new(progress),
             stop: Arc::default(),
             is_stopped: Mutex::default(),
             stopped: Condvar::new(),
@@ -148,9 +170,14 @@ impl Following {
         Ok(Self { state, thread: Some(thread) })
     }
 
+    pub(crate) fn as_merge(&self) -> Arc<dyn Merge> {
+        Arc::clone(&self.state) as _
+    }
+
     pub(crate) fn status(&self) -> ChangesStatus {
         let progress = lock(&self.state.progress);
         ChangesStatus {
+            merged: self.state.data.as_ref().map(|data| data.position()),
             writer: self
                 .state
                 .sources
@@ -218,11 +245,22 @@ impl State {
         }
     }
 
+    /// Goes on from data with some of the records.
+    fn go_over(&self, start: Start) {
+        let mut progress = lock(&self.progress);
+        (progress.whole_from, progress.after) = (progress.whole_from.max(progress.after), start.position);
+        self.follower.restart_over(start);
+        self.log_bytes.store(0, Ordering::Relaxed);
+    }
+
     /// Asks for the next records, and applies them.
     fn next(&self) -> Result<(), Stop> {
-        let (after, known) = {
+        if let Some(merged) = lock(&self.merged).take() {
+            self.go_over(merged.start);
+        }
+        let (after, known, whole_from) = {
             let progress = lock(&self.progress);
-            (progress.after, progress.log)
+            (progress.after, progress.log, progress.whole_from)
         };
         let mut request = vec![READ_LOG];
         write_u64(after, &mut request);
@@ -232,13 +270,24 @@ impl State {
         let answer = source.send(&request).and_then(|answer| answer.receive()).map_err(Stop::Retry)?;
         let damaged = |damaged: Damaged| Stop::Retry(Error::corrupt("records of the writer", damaged.0));
         let (log, end, records) = read_answer(&answer).map_err(damaged)?;
+        if log[1] == PURGED {
+            let lost = || Error::corrupt("the log of the voters", "it lacks records that this server needs");
+            let data = self.data.as_ref().ok_or_else(|| Stop::Over(lost()))?;
+            let start = data.fetch(end).map_err(Stop::Retry)?;
+            self.go_over(start);
+            return Ok(());
+        }
         if known.is_some_and(|known| known != log) {
             // These records are behind those of another opening: they are asked for again, from the first.
             self.follower.restart();
-            *lock(&self.progress) = Progress { log: Some(log), end, ..Progress::default() };
+            let after = self.follower.start().position;
+            *lock(&self.progress) = Progress { log: Some(log), after, end, ..Progress::default() };
             return Ok(());
         }
+        let bytes: usize = records.iter().map(|record| record.payload.len()).sum();
+        self.log_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         match records.is_empty() {
+            true if after < whole_from => {}
             true => self.follower.show().map_err(stop)?,
             false => drop(self.follower.apply(&records).map_err(stop)?),
         }
@@ -247,7 +296,22 @@ impl State {
         progress.after = records.last().map_or(after, |last| last.lsn);
         // The log may end with marks, which are no records.
         progress.end = if records.is_empty() { progress.after } else { end };
-        progress.is_complete |= records.is_empty();
+        progress.is_complete |= records.is_empty() && after >= whole_from;
+        Ok(())
+    }
+}
+
+impl Merge for State {
+    fn changes(&self) -> (u64, u64) {
+        (self.follower.transactions().change_count(), self.log_bytes.load(Ordering::Relaxed))
+    }
+
+    fn applied(&self) -> Result<Applied> {
+        Ok(self.follower.applied())
+    }
+
+    fn go_on_from(&self, merged: Merged, _: u64) -> Result<()> {
+        *lock(&self.merged) = Some(merged);
         Ok(())
     }
 }

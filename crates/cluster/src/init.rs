@@ -10,18 +10,18 @@
 //! end. A `DIR.partial` that an interrupted call has left is replaced by the next one; a lock on a file in it
 //! tells it from that of a call that is still at work.
 
+use crate::files::{create_private, failed};
+use crate::generation::{CHECKPOINT_FILE, Checkpoint, DATA};
 use crate::map::{ClusterMap, MAP_FILE, ServerEntry};
 use crate::voting::mark_new;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use vervet::Database;
+use vervet::{Database, Timestamp};
 use vervet_model::{Error, ErrorKind, Partitioning, Result, Watch};
 use vervet_partition::PartitionDirectory;
 use vervet_peer::{Authority, Identity};
 
-/// Name of the directory of data within that of a server.
-pub(crate) const DATA: &str = "data";
 /// Name of the directory with all partitions while they are written.
 const ALL: &str = "all.tmp";
 /// Name of the file that is locked while the directory is written.
@@ -154,7 +154,14 @@ pub fn init(
     watch: &Watch<'_>,
 ) -> Result<Vec<PathBuf>> {
     let partitioning = partitioning(options, database.snapshot().statement_count())?;
-    make(options, directory, &mut |all| database.write_partitions(partitioning, all, watch).map(Some))
+    let mut write = |all: &Path| {
+        let files = database.write_partitions(partitioning, all, watch)?;
+        let constraints = database.constraints().iter().map(ToString::to_string).collect();
+        let checkpoint = Checkpoint::new(files.build(), 0, Timestamp::default(), constraints);
+        write_file(&all.join(CHECKPOINT_FILE), &checkpoint.to_text(), false)?;
+        Ok(Some(files))
+    };
+    make(options, directory, &mut write)
 }
 
 /// Writes a directory for each server without data, which the servers load together ([`crate::load()`]).
@@ -202,11 +209,6 @@ fn check_is_free(directory: &Path) -> Result<()> {
         return used("is not empty", "choose a new directory");
     }
     Ok(())
-}
-
-pub(crate) fn failed(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    let what = format!("{what} {}", path.display());
-    move |error| Error::io(what, &error)
 }
 
 /// The directory while it is written; removed with this value, unless it was published.
@@ -289,7 +291,8 @@ fn write(write_data: WriteData<'_>, mut map: ClusterMap, directory: &Path) -> Re
         if let Some(files) = &files {
             let data = path.join(DATA);
             create_private(&data).map_err(failed("write", &data))?;
-            for name in files.file_names(&server.partitions) {
+            let names = files.file_names(&server.partitions).into_iter();
+            for name in names.chain([CHECKPOINT_FILE.to_owned()]) {
                 let (from, to) = (all.join(&name), data.join(&name));
                 if fs::hard_link(&from, &to).is_err() {
                     fs::copy(&from, &to).map_err(failed("write", &to))?;
@@ -338,16 +341,6 @@ pub fn renew_certificate(directory: &Path, authority_key: &Path) -> Result<()> {
         fs::rename(&new, &path).map_err(failed("write", &path))?;
     }
     Ok(())
-}
-
-/// Creates a directory and those above it that are missing; only their owner can read them, since they have
-/// keys.
-pub(crate) fn create_private(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 /// Writes a file that only its owner can read if `is_secret`.

@@ -9,7 +9,8 @@
 //! `check`: verifying one. `damage`: remedies. `peer_part`: another server. `reachability`: which of them
 //! answer. `following`: changes from the log of another server. `writer_log`: the log of the writer for the
 //! change feed of such a server. `origin`: which cluster a log belongs to. `voting`: changes whose log
-//! several servers have.
+//! several servers have. `generation`: the data of a server, with more changes in them from time to time.
+//! `merging`: making them. `fetch`: copying them from another server.
 //! # Not here
 //! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
 #![forbid(unsafe_code)]
@@ -18,10 +19,14 @@ mod changes_status;
 mod check;
 mod cluster;
 mod damage;
+mod fetch;
+mod files;
 mod following;
+mod generation;
 mod init;
 mod load;
 mod map;
+mod merging;
 mod origin;
 mod peer_part;
 mod reachability;

@@ -10,21 +10,26 @@
 //! The transactions of a leader give numbers to terms, and change versions, before their records are
 //! committed. The next leader gives the same numbers to other terms. Nothing of the memory of a leader is
 //! used after it.
+//! # Merging
+//! Where every server has the whole graph, changes are merged into its data from time to time (`merging.rs`):
+//! the thread, or the transactions of a leader, go on over them, and the log drops the entries before the
+//! data before. A voter that was away for longer copies data of another server (`fetch.rs`).
 //! # Messages
 //! A message to another voter is [`VOTERS`] and the bytes of `vervet-raft`. Servers that are no voters ask
 //! the voters for committed entries, as followers ask a writer (`following.rs`); the position of a record is
 //! the index of its entry, which is the same at all voters, so they may ask any of them.
 
 use crate::changes_status::{ChangesStatus, VotersStatus};
-use crate::following::{ANSWER_BYTES, Stop, stop, write_answer};
+use crate::following::{ANSWER_BYTES, PURGED, Stop, stop, write_answer};
 use crate::map::{ClusterMap, ServerEntry};
+use crate::merging::{Data, Merge, Merged};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use vervet::{Database, Environment, Follower, LogRecord, SharedLog};
+use vervet::{Applied, Database, Environment, Follower, LogRecord, SharedLog, Start, Transactions};
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits, lock};
 use vervet_peer::Peer;
 use vervet_raft::{CommittedEntry, Identity, Leadership, Replica, ReplicaOptions, Role, Timing, Transport};
@@ -134,6 +139,10 @@ pub(crate) fn answer(
         let left = end.saturating_duration_since(Instant::now());
         replica.wait_for_more(at, left.min(WAIT))?;
         let entries = replica.read(at, ANSWER_BYTES)?;
+        if let Some(purged) = replica.purged().filter(|purged| *purged > at) {
+            write_answer([log, PURGED], purged, &[], out);
+            return Ok(());
+        }
         at = entries.last().map_or(at, |last| last.index);
         let records = records_of(entries);
         if !records.is_empty() || left.is_zero() {
@@ -156,6 +165,12 @@ struct State {
     database: Database,
     /// All servers, by number.
     servers: BTreeMap<u64, ServerEntry>,
+    /// The data, if changes are merged into them.
+    data: Option<Arc<Data>>,
+    /// Data from which to go on.
+    merged: Mutex<Option<Merged>>,
+    /// Bytes of the log when changes were merged last.
+    log_bytes_before: AtomicU64,
     progress: Mutex<Progress>,
     /// `progress` has changed.
     moved: Condvar,
@@ -170,8 +185,8 @@ struct Progress {
     after: u64,
     /// Index of an entry up to which readers see all.
     shown: u64,
-    /// The database uses transactions of this server as the leader.
-    leads: bool,
+    /// The transactions of this server as the leader, which the database uses.
+    leading: Option<Arc<Transactions>>,
     failure: Option<String>,
     has_ended: bool,
     is_complete: bool,
@@ -240,14 +255,19 @@ impl Voting {
         (database, follower): (Database, Follower),
         replica: Arc<Replica>,
         map: &ClusterMap,
+        data: Option<Arc<Data>>,
     ) -> Result<Self> {
+        let progress = Progress { after: follower.start().position, ..Progress::default() };
         let numbered = |entry: &ServerEntry| (number_of(map, &entry.name), entry.clone());
         let state = Arc::new(State {
             replica,
             follower,
             database,
             servers: map.servers.iter().map(numbered).collect(),
-            progress: Mutex::default(),
+            data,
+            merged: Mutex::default(),
+            log_bytes_before: AtomicU64::new(0),
+            progress: Mutex::new(progress),
             moved: Condvar::new(),
             stop: Arc::default(),
             is_stopped: Mutex::default(),
@@ -259,6 +279,10 @@ impl Voting {
         Ok(Self { state, thread: Some(thread) })
     }
 
+    pub(crate) fn as_merge(&self) -> Arc<dyn Merge> {
+        Arc::clone(&self.state) as _
+    }
+
     /// Why this server takes no changes at present; `None`: it leads.
     pub(crate) fn refusal(&self) -> Option<Error> {
         if self.leads() { None } else { Some(refusal(self.state.leader())) }
@@ -266,7 +290,7 @@ impl Voting {
 
     /// Whether this server takes changes.
     pub(crate) fn leads(&self) -> bool {
-        lock(&self.state.progress).leads
+        lock(&self.state.progress).leading.is_some()
     }
 
     /// Waits until this server shows everything that was committed before the call.
@@ -275,7 +299,7 @@ impl Voting {
         let index = self.state.replica.read_index(time_max)?;
         let progress = lock(&self.state.progress);
         let left = end.saturating_duration_since(Instant::now());
-        let is_behind = |progress: &mut Progress| !progress.leads && progress.shown < index;
+        let is_behind = |progress: &mut Progress| progress.leading.is_none() && progress.shown < index;
         let waited = self.state.moved.wait_timeout_while(progress, left, is_behind);
         let (progress, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         if waited.timed_out() {
@@ -289,9 +313,9 @@ impl Voting {
         let state = &*self.state;
         let status = state.replica.status();
         let progress = lock(&state.progress);
-        let leader = match (progress.leads, state.leader()) {
-            (true, _) => state.servers.get(&state.replica.server()),
-            (false, leader) => leader,
+        let leader = match (&progress.leading, state.leader()) {
+            (Some(_), _) => state.servers.get(&state.replica.server()),
+            (None, leader) => leader,
         };
         let name = |number: &u64| {
             state.servers.get(number).map_or_else(|| number.to_string(), |one| one.name.clone())
@@ -304,6 +328,7 @@ impl Voting {
             is_complete: progress.is_complete,
             failure: progress.failure.clone(),
             has_ended: progress.has_ended,
+            merged: state.data.as_ref().map(|data| data.position()),
             voters: Some(VotersStatus {
                 names: state.replica.voters().iter().map(name).collect(),
                 leader: leader.map(|entry| entry.name.clone()),
@@ -371,12 +396,30 @@ impl State {
         }
     }
 
+    /// Goes on from data with some of the entries. Readers keep what they have until as much is there again.
+    fn go_over(&self, course: &mut Course, start: Start) {
+        let mut progress = lock(&self.progress);
+        course.whole_from = course.whole_from.max(progress.shown);
+        progress.after = start.position;
+        self.follower.restart_over(start);
+    }
+
     /// Applies the next entries; with all of them, leads if this server is elected.
     fn step(&self, course: &mut Course) -> Result<(), Stop> {
+        if let Some(merged) = lock(&self.merged).take() {
+            self.go_over(course, merged.start);
+        }
         let after = lock(&self.progress).after;
         self.replica.wait_for_more(after, WAIT).map_err(Stop::Over)?;
         // What cannot be read here will not be readable later.
         let entries = self.replica.read(after, ANSWER_BYTES).map_err(Stop::Over)?;
+        if let Some(purged) = self.replica.purged().filter(|purged| *purged > after) {
+            let lost = || Error::corrupt("the replicated log", "it lacks entries that the data do not have");
+            let data = self.data.as_ref().ok_or_else(|| Stop::Over(lost()))?;
+            let start = data.fetch(purged).map_err(Stop::Retry)?;
+            self.go_over(course, start);
+            return Ok(());
+        }
         let last = entries.last().map_or(after, |last| last.index);
         let records = records_of(entries);
         if !records.is_empty() {
@@ -430,24 +473,72 @@ impl State {
         let leadership = self.replica.lead(term).map_err(Stop::Retry)?;
         let log = LeaderLog { leadership: leadership.clone(), replica: Arc::downgrade(&self.replica) };
         let transactions = self.follower.lead(Arc::new(log)).map_err(stop)?;
-        self.database.switch_to(transactions);
+        self.database.switch_to(Arc::clone(&transactions));
         {
             let mut progress = lock(&self.progress);
-            // The follower has begun again.
-            progress.after = 0;
-            (progress.leads, progress.is_complete, progress.failure) = (true, true, None);
+            progress.leading = Some(Arc::clone(&transactions));
+            (progress.is_complete, progress.failure) = (true, None);
             self.moved.notify_all();
         }
         tracing::info!(target: "vervet", "this server takes the changes of the graph, in term {term}");
         while !self.is_stopping() && leadership.check().is_ok() {
             _ = self.replica.wait_for_role(Role::Leader { term }, WAIT);
+            let merged = lock(&self.merged).take();
+            if let Some(Merged { start, applied }) = merged {
+                match transactions.move_to(Arc::clone(&start.base), &applied) {
+                    Ok(()) => self.follower.restart_over(start),
+                    // The data are there for the next start; the log has what they lack.
+                    Err(error) => {
+                        tracing::warn!(target: "vervet", "the leader stays on the data before: {error}");
+                    }
+                }
+            }
         }
         leadership.end();
         {
             let mut progress = lock(&self.progress);
-            (progress.leads, progress.shown) = (false, 0);
+            // The follower has begun again.
+            progress.after = self.follower.start().position;
+            (progress.leading, progress.shown) = (None, 0);
         }
         tracing::info!(target: "vervet", "this server does not take the changes of the graph any more");
+        Ok(())
+    }
+}
+
+impl Merge for State {
+    fn changes(&self) -> (u64, u64) {
+        let leading = lock(&self.progress).leading.clone();
+        let transactions = leading.as_ref().unwrap_or(self.follower.transactions());
+        let before = self.log_bytes_before.load(Ordering::Relaxed);
+        (transactions.change_count(), self.replica.log_bytes().saturating_sub(before))
+    }
+
+    fn applied(&self) -> Result<Applied> {
+        if lock(&self.progress).leading.is_none() {
+            return Ok(self.follower.applied());
+        }
+        // The versions of a leader have what is not committed yet.
+        let (committed, reader) = (self.replica.committed(), self.follower.anew()?);
+        let mut after = reader.start().position;
+        while after < committed {
+            ThreadLimits::check()?;
+            let entries = self.replica.read(after, ANSWER_BYTES)?;
+            let Some(last) = entries.last().map(|last| last.index) else { break };
+            if entries.first().is_some_and(|first| first.index != after + 1) {
+                return Err(Error::internal("the log lacks entries behind the data of its leader"));
+            }
+            reader.apply(&records_of(entries))?;
+            after = last;
+        }
+        Ok(reader.applied())
+    }
+
+    fn go_on_from(&self, merged: Merged, before: u64) -> Result<()> {
+        let position = merged.start.position;
+        *lock(&self.merged) = Some(merged);
+        self.replica.compact(position, Some(before).filter(|before| *before > 0))?;
+        self.log_bytes_before.store(self.replica.log_bytes(), Ordering::Relaxed);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@
 use crate::cluster::directories;
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
-use vervet::{Database, DatabaseOptions};
+use vervet::{Database, DatabaseOptions, Start};
 use vervet_cluster::ClusterMap;
 use vervet_driver_cluster::{ClusterDriver, Servers};
 use vervet_driver_local::LocalDriver;
@@ -115,7 +115,8 @@ impl Twin {
         };
         let driver = Arc::clone(&first.driver);
         let refusal = Error::new(ErrorKind::Unsupported, "this graph is only read");
-        let asked = Database::read_only(base, refusal, Arc::clone(&driver) as _, &options);
+        let asked =
+            Database::read_only(&Start::new(base, Vec::new()), refusal, Arc::clone(&driver) as _, &options)?;
         Ok(Self { asked, driver, _servers: servers })
     }
 

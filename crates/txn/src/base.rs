@@ -42,7 +42,8 @@ pub(crate) fn build(
         Target::Directory(directory) => Some(directory.as_path()),
         Target::Memory => None,
     };
-    let (builder, dictionary) = copy(environment, published, ends, (log, temp_dir), watch)?;
+    let graph = (&published.version, published.constraints.texts(), ends);
+    let (builder, dictionary) = copy(environment, graph, (log, temp_dir), watch)?;
     let partitioning = match target {
         Target::Memory => published.version.base().partitioning(),
         Target::Directory(_) => Partitioning::WHOLE,
@@ -50,32 +51,31 @@ pub(crate) fn build(
     vervet_partition::finish(builder, dictionary, target, partitioning, None)
 }
 
-/// Writes the statements and terms of `published` in partitions to `directory`.
+/// A version, its constraints, and numbers below which its terms are.
+pub(crate) type Graph<'v> = (&'v Version, Vec<String>, [u64; 2]);
+
+/// Writes a graph in partitions to `directory`.
 pub(crate) fn write_partitions(
     environment: &Environment,
-    published: &Published,
+    graph: Graph<'_>,
     partitioning: Partitioning,
     directory: &Path,
     watch: &Watch<'_>,
 ) -> Result<PartitionDirectory> {
-    let terms = published.version.terms();
-    let ends = [terms.vertex_end(), terms.literal_end()];
     let created = environment.files.create_dir_all(directory);
     created
         .map_err(|error| Error::io(format_args!("create the directory {}", directory.display()), &error))?;
-    let (builder, dictionary) = copy(environment, published, ends, (None, Some(directory)), watch)?;
+    let (builder, dictionary) = copy(environment, graph, (None, Some(directory)), watch)?;
     PartitionDirectory::write(builder, dictionary, partitioning, environment, directory)
 }
 
-/// A builder with the statements of `published`, and a dictionary with its terms with numbers below `ends`.
+/// A builder with the statements of a graph, and a dictionary with its terms.
 fn copy<'v>(
     environment: &Environment,
-    published: &'v Published,
-    ends: [u64; 2],
+    (version, constraints, ends): Graph<'v>,
     (log, temp_dir): (Option<CheckpointPosition>, Option<&Path>),
     watch: &'v Watch<'v>,
 ) -> Result<(StoreBuilder<'v>, NewDictionary<'v>)> {
-    let version = &published.version;
     let mut builder = StoreBuilder::new(BuildOptions {
         threads: 1,
         memory_bytes: MEMORY_BYTES,
@@ -99,7 +99,7 @@ fn copy<'v>(
         }
     }
     builder.add(&chunk)?;
-    builder.set_constraints(published.constraints.texts());
+    builder.set_constraints(constraints);
     Ok((builder, dictionary(version, ends, environment, watch)?))
 }
 
@@ -115,6 +115,11 @@ pub(crate) fn new_term_count(version: &Version) -> u64 {
     let old = base.vertex_count() + base.literal_count();
     assert!(all >= old, "terms go on where their base ends");
     all - old
+}
+
+/// Number of changed statements and new terms of a version over its base.
+pub(crate) fn change_count(version: &Version) -> u64 {
+    version.delta_cells() + new_term_count(version)
 }
 
 /// Ids of the terms that a version has beyond its base, in the order of their numbers.

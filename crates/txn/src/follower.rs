@@ -7,13 +7,19 @@
 //! # Invariants
 //! 1. Only records that are synced are returned: no follower has what the log could lose.
 //! 2. A version becomes visible with all commits up to its timestamp, and no others.
+//! # Merging
+//! [`Follower::applied`] is the graph of all records so far, which can be written as files. A follower goes
+//! on over them with the next records ([`Follower::restart_over`]), and so does a leader
+//! ([`Transactions::move_to`]).
 
+use crate::applied::Applied;
 use crate::commit_log::SharedLog;
 use crate::mutation::Timestamp;
 use crate::options::Options;
 use crate::published::Published;
 use crate::record::LogRecord;
-use crate::recovery::{Replay, version_of};
+use crate::recovery::Replay;
+use crate::start::Start;
 use crate::sync::{Mutex, lock};
 use crate::transactions::Transactions;
 use crate::writer::LogLocation;
@@ -21,13 +27,11 @@ use std::sync::Arc;
 use vervet_env::Environment;
 use vervet_log::{Durability, LogId, Lsn, ReadOptions};
 use vervet_model::{Error, ErrorKind, Result};
-use vervet_store::Base;
 
 /// See the header of this file.
 #[derive(Debug)]
 pub struct Follower {
     transactions: Arc<Transactions>,
-    base: Arc<dyn Base>,
     environment: Environment,
     options: Options,
     state: Mutex<FollowerState>,
@@ -35,28 +39,69 @@ pub struct Follower {
 
 #[derive(Debug)]
 struct FollowerState {
+    start: Start,
     replay: Replay,
+    /// Position of the last record of the replay.
+    position: u64,
     /// The replay has begun again, and is not visible yet.
     is_behind: bool,
 }
 
+impl FollowerState {
+    /// The start, and no records.
+    fn new(start: Start, is_behind: bool) -> Self {
+        Self { replay: Replay::over(&start), position: start.position, start, is_behind }
+    }
+}
+
 impl Follower {
-    /// A follower over `base` without changes; transactions with changes fail with `refusal`.
-    #[must_use]
-    pub fn new(environment: Environment, base: Arc<dyn Base>, options: Options, refusal: Error) -> Self {
-        let transactions =
-            Transactions::read_only(environment.clone(), Arc::clone(&base), options.clone(), refusal);
-        let current = transactions.current();
-        let replay = Replay::new(current.version.clone(), current.timestamp, Vec::new());
-        let state = Mutex::new(FollowerState { replay, is_behind: false });
-        Self { transactions, base, environment, options, state }
+    /// A follower over `start` without later changes; transactions with changes fail with `refusal`.
+    ///
+    /// # Errors
+    /// Corrupt: a constraint cannot be read.
+    pub fn new(environment: Environment, start: Start, options: Options, refusal: Error) -> Result<Self> {
+        let transactions = Transactions::read_only(environment.clone(), &start, options.clone(), refusal)?;
+        let state = Mutex::new(FollowerState::new(start, false));
+        Ok(Self { transactions, environment, options, state })
     }
 
-    /// Begins again from the base: the next records are the first ones. The graph stays as it is until
-    /// [`Follower::show`].
+    /// Begins again from its start: the next records are the first ones behind it. The graph stays as it is
+    /// until [`Follower::show`].
     pub fn restart(&self) {
-        let replay = Replay::new(version_of(Arc::clone(&self.base)), Timestamp::default(), Vec::new());
-        *lock(&self.state) = FollowerState { replay, is_behind: true };
+        let mut state = lock(&self.state);
+        *state = FollowerState::new(state.start.clone(), true);
+    }
+
+    /// Begins again from another start of the same log, as [`Follower::restart`] does.
+    pub fn restart_over(&self, start: Start) {
+        *lock(&self.state) = FollowerState::new(start, true);
+    }
+
+    /// Where it began last.
+    #[must_use]
+    pub fn start(&self) -> Start {
+        lock(&self.state).start.clone()
+    }
+
+    /// Another follower with the same start, and no records yet.
+    ///
+    /// # Errors
+    /// As [`Follower::new`].
+    pub fn anew(&self) -> Result<Self> {
+        let refusal = Error::new(ErrorKind::Unsupported, "this graph is only read");
+        Self::new(self.environment.clone(), self.start(), self.options.clone(), refusal)
+    }
+
+    /// The graph of all records so far.
+    #[must_use]
+    pub fn applied(&self) -> Applied {
+        let state = lock(&self.state);
+        Applied::new(
+            state.replay.version.clone(),
+            state.replay.timestamp,
+            state.replay.texts(),
+            state.position,
+        )
     }
 
     /// Why other changes are refused, from now on.
@@ -73,11 +118,10 @@ impl Follower {
     pub fn lead(&self, log: Arc<dyn SharedLog>) -> Result<Arc<Transactions>> {
         let mut state = lock(&self.state);
         let constraints = state.replay.constraints()?;
-        let fresh = Replay::new(version_of(Arc::clone(&self.base)), Timestamp::default(), Vec::new());
-        let Replay { version, timestamp, .. } = std::mem::replace(&mut state.replay, fresh);
-        state.is_behind = true;
-        let location =
-            LogLocation { over: Some(Arc::clone(&self.base)), shared: Some(log), ..LogLocation::default() };
+        let start = state.start.clone();
+        let fresh = FollowerState::new(start.clone(), true);
+        let Replay { version, timestamp, .. } = std::mem::replace(&mut *state, fresh).replay;
+        let location = LogLocation { over: Some(start), shared: Some(log), ..LogLocation::default() };
         let options = Options { checkpoints: false, durability: Durability::Sync, ..self.options.clone() };
         let leading = (version, timestamp, constraints);
         Ok(Transactions::with_log(self.environment.clone(), location, options, leading))
@@ -120,6 +164,7 @@ impl Follower {
             self.publish(&replay)?;
         }
         state.replay = replay;
+        state.position = records.last().map_or(state.position, |last| last.lsn);
         Ok(timestamp)
     }
 

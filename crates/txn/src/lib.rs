@@ -26,6 +26,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod applied;
 mod background;
 mod backup;
 mod base;
@@ -41,6 +42,7 @@ mod directory;
 mod feed;
 mod feed_state;
 mod follower;
+mod moved;
 mod mutation;
 mod numbering;
 mod options;
@@ -52,6 +54,7 @@ mod recovery;
 mod replacement;
 mod restore;
 mod schema;
+mod start;
 mod status;
 mod sync;
 mod tracked;
@@ -64,6 +67,7 @@ mod writes;
 #[cfg(all(test, feature = "shuttle"))]
 mod explore;
 
+pub use applied::Applied;
 pub use background::{
     CHECKPOINT_CELLS_MIN, CHECKPOINT_LOG_BYTES, CHECKPOINT_LOG_BYTES_MIN, CHECKPOINT_LOG_FILES,
     CHECKPOINT_SHARE, CHECKPOINT_TERMS_MIN, STALL_MAX,
@@ -84,6 +88,7 @@ pub use recent_commits::COMMITTED_CHANGES_MAX;
 pub use record::LogRecord;
 pub use replacement::ReplacementBase;
 pub use restore::restore;
+pub use start::Start;
 pub use status::{CheckpointStatus, ConflictCounts, Counts, StorageStatus};
 pub use tracked::Tracked;
 pub use transaction::{Read, Savepoint, Transaction, View};

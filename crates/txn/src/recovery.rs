@@ -10,6 +10,7 @@
 use crate::constraints::Constraints;
 use crate::mutation::Timestamp;
 use crate::record;
+use crate::start::Start;
 use std::path::Path;
 use std::sync::Arc;
 use vervet_delta::Version;
@@ -53,6 +54,16 @@ pub(crate) fn version_of(base: Arc<dyn Base>) -> Version {
     Version::new(base, Arc::new(terms))
 }
 
+/// The graph at the start of a log: its version, its last commit, and its constraints.
+///
+/// # Errors
+/// Corrupt: a constraint cannot be read.
+pub(crate) fn state_of(start: &Start) -> Result<(Version, Timestamp, Arc<Constraints>)> {
+    let version = version_of(Arc::clone(&start.base));
+    let constraints = Constraints::recovered(&start.constraints, &version)?;
+    Ok((version, start.timestamp, constraints))
+}
+
 /// Whether `directory` has a database.
 pub(crate) fn has_store(environment: &Environment, directory: &Path) -> Result<bool> {
     match Store::open(environment, directory) {
@@ -62,18 +73,15 @@ pub(crate) fn has_store(environment: &Environment, directory: &Path) -> Result<b
     }
 }
 
-/// Recovers a directory whose lock the caller holds; `None` without a database. `over`: the base of the log,
-/// if that is not the one in the directory.
+/// Recovers a directory whose lock the caller holds; `None` without a database. `over`: what the log changes,
+/// if that is not in the directory.
 pub(crate) fn recover_as_owner(
     environment: &Environment,
     directory: &Path,
-    over: Option<&Arc<dyn Base>>,
+    over: Option<&Start>,
 ) -> Result<Option<Recovered>> {
     match Store::open(environment, directory) {
-        Ok(store) => {
-            let base = over.cloned();
-            recover_over(environment, directory, store, base, &ReadOptions::default()).map(Some)
-        }
+        Ok(store) => recover_over(environment, directory, store, over, &ReadOptions::default()).map(Some),
         Err(error) if error.kind() == ErrorKind::Input => Ok(None),
         Err(error) => Err(error),
     }
@@ -127,13 +135,13 @@ pub(crate) fn recover(
     recover_over(environment, directory, store, None, options)
 }
 
-/// [`recover`], with the log replayed over `base` in place of `store`, which then only has the position of
+/// [`recover`], with the log replayed over `over` in place of `store`, which then only has the position of
 /// the log.
 fn recover_over(
     environment: &Environment,
     directory: &Path,
     store: Store,
-    base: Option<Arc<dyn Base>>,
+    over: Option<&Start>,
     options: &ReadOptions,
 ) -> Result<Recovered> {
     let place = store.checkpoint_position();
@@ -143,8 +151,8 @@ fn recover_over(
     // A log that has been begun and has no files is lost; one that has not been begun has none yet.
     let id = place.filter(|place| place.begun || present.is_some()).map(|place| LogId(place.id));
     let options = ReadOptions { id, ..options.clone() };
-    let constraints = store.constraints().to_vec();
-    let base = base.unwrap_or_else(|| Arc::new(store));
+    let constraints = over.map_or(store.constraints(), |start| &start.constraints).to_vec();
+    let base = over.map_or_else(|| Arc::new(store) as Arc<dyn Base>, |start| Arc::clone(&start.base));
     let mut replay = Replay::new(version_of(base), timestamp, constraints);
     replay.any_timestamp = place.is_none();
     let found = vervet_log::read(environment, directory, from, &options, &mut |lsn, kind, payload| {
@@ -195,6 +203,11 @@ impl Replay {
         }
     }
 
+    /// A replay of the records behind `start`.
+    pub(crate) fn over(start: &Start) -> Self {
+        Self::new(version_of(Arc::clone(&start.base)), start.timestamp, start.constraints.clone())
+    }
+
     /// Replays the next record. Its additions may wait for [`Replay::add`].
     ///
     /// # Errors
@@ -207,6 +220,11 @@ impl Replay {
             _ => Err(Error::new(ErrorKind::Unsupported, format!("a record of unknown kind {kind}"))
                 .with_hint("open this database with the version of Vervet that wrote it")),
         }
+    }
+
+    /// The texts of the constraints of the version.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.constraints.clone()
     }
 
     /// The constraints of the version.

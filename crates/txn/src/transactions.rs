@@ -26,6 +26,7 @@ use crate::published::Published;
 use crate::recovery::{self, Recovered, version_of};
 use crate::replacement::{self, ReplacementBase};
 use crate::schema;
+use crate::start::Start;
 use crate::status::{CheckpointStatus, Counts, StorageStatus};
 use crate::writer::{LogLocation, Writer};
 use std::path::Path;
@@ -63,23 +64,24 @@ impl Transactions {
         Ok(Self::new(environment, None, options, version, Timestamp::default(), Arc::default()))
     }
 
-    /// The graph of `base`, which nothing changes: a transaction that would, a load and a new constraint fail
-    /// with `refusal`.
-    #[must_use]
+    /// The graph of `start`, which nothing changes: a transaction that would, a load and a new constraint
+    /// fail with `refusal`.
+    ///
+    /// # Errors
+    /// Corrupt: a constraint cannot be read.
     pub fn read_only(
         environment: Environment,
-        base: Arc<dyn Base>,
+        start: &Start,
         options: Options,
         refusal: Error,
-    ) -> Arc<Self> {
-        let version = version_of(base);
-        let transactions =
-            Self::new(environment, None, options, version, Timestamp::default(), Arc::default());
+    ) -> Result<Arc<Self>> {
+        let (version, timestamp, constraints) = recovery::state_of(start)?;
+        let transactions = Self::new(environment, None, options, version, timestamp, constraints);
         transactions.writer.refuse(refusal);
-        transactions
+        Ok(transactions)
     }
 
-    /// The graph of `base`, whose files are elsewhere, and the changes in the log in `directory`, which this
+    /// The graph of `start`, whose files are elsewhere, and the changes in the log in `directory`, which this
     /// process writes. No checkpoint and no load replaces the base, so all changes stay in memory and in the
     /// log, within the limits of the options.
     ///
@@ -87,14 +89,17 @@ impl Transactions {
     /// Corrupt: the log is damaged, or of another base. Unavailable: another process writes to it. Io.
     pub fn over(
         environment: Environment,
-        base: Arc<dyn Base>,
+        start: Start,
         directory: &Path,
         options: Options,
     ) -> Result<Arc<Self>> {
         let options = Options { checkpoints: false, ..options };
-        let state = (version_of(Arc::clone(&base)), Timestamp::default(), Arc::default());
-        let location =
-            LogLocation { directory: Some(directory.to_owned()), over: Some(base), ..LogLocation::default() };
+        let state = recovery::state_of(&start)?;
+        let location = LogLocation {
+            directory: Some(directory.to_owned()),
+            over: Some(start),
+            ..LogLocation::default()
+        };
         let transactions = Self::with_log(environment, location, options, state);
         transactions.writer.take_ownership()?;
         Ok(transactions)
@@ -332,7 +337,10 @@ impl Transactions {
         watch: &Watch<'_>,
     ) -> Result<PartitionDirectory> {
         let environment = self.writer.environment();
-        base::write_partitions(environment, &self.current(), partitioning, directory, watch)
+        let current = self.current();
+        let (version, terms) = (&current.version, current.version.terms());
+        let graph = (version, current.constraints.texts(), [terms.vertex_end(), terms.literal_end()]);
+        base::write_partitions(environment, graph, partitioning, directory, watch)
     }
 
     /// The constraints of every version from the newest one on, ascending.

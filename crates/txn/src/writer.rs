@@ -18,6 +18,7 @@ use crate::mutation::Timestamp;
 use crate::numbering::Numbering;
 use crate::published::Published;
 use crate::recovery::{self, Recovered};
+use crate::start::Start;
 use crate::sync::{ArcSwap, AtomicU64, Mutex, MutexGuard, lock};
 use oxrdf::TermRef;
 use std::path::{Path, PathBuf};
@@ -35,8 +36,8 @@ use vervet_store::{Base, BuildOptions, CheckpointPosition, Store, StoreBuilder, 
 pub(crate) struct Writer {
     environment: Environment,
     directory: Option<PathBuf>,
-    /// The base of the log, if it is not in the directory: then nothing replaces it.
-    over: Option<Arc<dyn Base>>,
+    /// What the log changes, if that is not in the directory: then nothing here replaces it.
+    over: Option<Start>,
     durability: Durability,
     /// The log, if it is not that of the directory.
     shared: Option<CommitLog>,
@@ -60,8 +61,8 @@ pub(crate) struct Writer {
 pub(crate) struct LogLocation {
     /// Its directory; `None`: it has none.
     pub(crate) directory: Option<PathBuf>,
-    /// The base of the log, if it is not in the directory.
-    pub(crate) over: Option<Arc<dyn Base>>,
+    /// What the log changes, if that is not in the directory.
+    pub(crate) over: Option<Start>,
     /// The log, if it is not that of the directory.
     pub(crate) shared: Option<Arc<dyn SharedLog>>,
 }
@@ -84,7 +85,7 @@ fn log_start(version: &Version) -> u64 {
 
 impl Writer {
     /// The writer of the graph at the newest version of `head`; `None` for `directory`: in memory. `over`:
-    /// the base of the log, if it is not in the directory.
+    /// what the log changes, if that is not in the directory.
     pub(crate) fn new(
         environment: Environment,
         LogLocation { directory, over, shared }: LogLocation,

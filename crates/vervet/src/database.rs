@@ -16,9 +16,8 @@ use vervet_model::vocab::EDGE_ID;
 use vervet_model::{Direction, Error, Id, Partitioning, Result, Watch, lock};
 use vervet_partition::PartitionDirectory;
 use vervet_snapshot::Snapshot;
-use vervet_store::Base;
 use vervet_txn::{
-    Constraint, Counts, Damage, Durability, Follower, LogRecord, Published, StorageStatus, Timestamp,
+    Constraint, Counts, Damage, Durability, Follower, LogRecord, Published, Start, StorageStatus, Timestamp,
     Transactions,
 };
 
@@ -324,50 +323,54 @@ impl Database {
 
     /// A database over a graph that nothing changes, such as one in partitions on several servers. Changes
     /// fail with `refusal`. `driver` runs the queries.
-    #[must_use]
+    ///
+    /// # Errors
+    /// As [`Transactions::read_only`].
     pub fn read_only(
-        base: Arc<dyn Base>,
+        start: &Start,
         refusal: Error,
         driver: Arc<dyn Driver>,
         options: &DatabaseOptions,
-    ) -> Self {
+    ) -> Result<Self> {
         let environment = options.environment.clone();
         let transactions =
-            Transactions::read_only(environment.clone(), base, options.of_transactions(), refusal);
-        Self::new(environment, None, transactions, driver)
+            Transactions::read_only(environment.clone(), start, options.of_transactions(), refusal)?;
+        Ok(Self::new(environment, None, transactions, driver))
     }
 
-    /// A database over `base`, whose files are elsewhere, such as at several servers, with its changes in a
+    /// A database over a base whose files are elsewhere, such as at several servers, with its changes in a
     /// log in `directory`, which this process writes. All changes stay in memory and in the log: see
     /// [`Transactions::over`].
     ///
     /// # Errors
     /// As [`Transactions::over`].
     pub fn over(
-        base: Arc<dyn Base>,
+        start: Start,
         directory: &Path,
         driver: Arc<dyn Driver>,
         options: &DatabaseOptions,
     ) -> Result<Self> {
         let environment = options.environment.clone();
         let transactions =
-            Transactions::over(environment.clone(), base, directory, options.of_transactions())?;
+            Transactions::over(environment.clone(), start, directory, options.of_transactions())?;
         Ok(Self::new(environment, None, transactions, driver))
     }
 
-    /// A database over `base` that takes its changes from the log of another process ([`Database::over`]), by
-    /// the follower; other changes fail with `refusal`.
-    #[must_use]
+    /// A database that takes its changes behind `start` from the log of another process
+    /// ([`Database::over`]), by the follower; other changes fail with `refusal`.
+    ///
+    /// # Errors
+    /// As [`Follower::new`].
     pub fn following(
-        base: Arc<dyn Base>,
+        start: Start,
         refusal: Error,
         driver: Arc<dyn Driver>,
         options: &DatabaseOptions,
-    ) -> (Self, Follower) {
+    ) -> Result<(Self, Follower)> {
         let environment = options.environment.clone();
-        let follower = Follower::new(environment.clone(), base, options.of_transactions(), refusal);
+        let follower = Follower::new(environment.clone(), start, options.of_transactions(), refusal)?;
         let transactions = Arc::clone(follower.transactions());
-        (Self::new(environment, None, transactions, driver), follower)
+        Ok((Self::new(environment, None, transactions, driver), follower))
     }
 
     /// From now on the graph is that of `transactions`: those that a [`Follower`] begins when its process

@@ -95,9 +95,9 @@ pub use vervet_graph::{Edge, EdgeRange, Element, Graph, Vertex};
 pub use vervet_load::{Format, LoadOptions, LoadReport, Mapping, Progress, Schema, Source, schema};
 pub use vervet_model::{Direction, Error, ErrorKind, Id, Partitioning, Position, Result, Watch};
 pub use vervet_txn::{
-    CheckedLog, CheckpointStatus, ConflictCounts, Constraint, ConstraintKind, Counts, Damage, Durability,
-    Feed, FeedPosition, FeedRefusal, Follower, Isolation, LogRecord, RecordSource, SharedLog, StorageStatus,
-    Timestamp, Transactions, check_log,
+    Applied, CheckedLog, CheckpointStatus, ConflictCounts, Constraint, ConstraintKind, Counts, Damage,
+    Durability, Feed, FeedPosition, FeedRefusal, Follower, Isolation, LogRecord, RecordSource, SharedLog,
+    Start, StorageStatus, Timestamp, Transactions, check_log,
 };
 
 pub use vervet_algebra::Dataset;

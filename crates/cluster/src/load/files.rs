@@ -9,7 +9,8 @@
 
 use super::link::Link;
 use super::state::Blob;
-use crate::init::{DATA, create_private, failed};
+use crate::files::{create_private, failed};
+use crate::generation::DATA;
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};

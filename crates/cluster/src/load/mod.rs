@@ -35,7 +35,7 @@ mod state;
 pub(crate) use files::adopt;
 
 use crate::cluster::open_identity;
-use crate::init::DATA;
+use crate::generation::DATA;
 use crate::map::ClusterMap;
 use crate::voting::mark_new;
 use exchange::{Numbers, Router, ShareCounts, edge_names};

@@ -474,7 +474,8 @@ fn directories_are_made_whole() {
     assert_eq!(names(&directory), ["a", AUTHORITY_KEY_FILE, "b"]);
     let expected = ["authority.pem", "certificate.pem", "cluster.toml", "data", "key.pem"];
     assert_eq!(names(&made[1]), expected);
-    let data = ["catalog.vvc", "dictionary.vvd", "partition-0001.vvs", "partition-0003.vvs"];
+    let data =
+        ["catalog.vvc", "checkpoint.toml", "dictionary.vvd", "partition-0001.vvs", "partition-0003.vvs"];
     assert_eq!(names(&made[1].join("data")), data);
     #[cfg(unix)]
     for secret in [directory.join(AUTHORITY_KEY_FILE), made[0].join("key.pem")] {

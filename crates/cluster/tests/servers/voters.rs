@@ -3,7 +3,7 @@
 
 use crate::{QUERIES, graph, open, rows, start_options};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -149,10 +149,24 @@ fn servers_with_everything_lose_one() {
 /// increments are done once each.
 #[test]
 fn leaders_die_under_load() {
+    die_under_load(1);
+}
+
+/// The same where every server has the whole graph, and merges changes into its data all the time.
+#[test]
+fn leaders_that_merge_die_under_load() {
+    die_under_load(3);
+}
+
+fn die_under_load(replicas: usize) {
     let rounds = std::env::var("VERVET_VOTERS_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3);
     let database = Database::in_memory();
     database.update("INSERT DATA { <urn:a> <urn:b> <urn:c> }").expect("an update");
-    let (servers, directories, _folder) = start(&database, 3, 3);
+    let mut options = InitOptions::on_host(3, 16, "127.0.0.1", (0, 0));
+    options.voters = options.servers.iter().map(|server| server.name.clone()).collect();
+    options.replicas = replicas;
+    let (servers, directories, _folder) = start_options(&database, options);
+    let merged = AtomicU64::new(0);
     let servers: Vec<Mutex<Option<Cluster>>> =
         servers.into_iter().map(|server| Mutex::new(Some(server))).collect();
     let (acknowledged, refused) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
@@ -192,6 +206,17 @@ fn leaders_die_under_load() {
     std::thread::scope(|scope| {
         for number in 0..4 {
             scope.spawn(move || client(number));
+        }
+        if replicas > 1 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    for server in &servers {
+                        let server = server.lock().expect("not poisoned");
+                        let outcome = server.as_ref().map(Cluster::merge_changes);
+                        merged.fetch_add(u64::from(matches!(outcome, Some(Ok(true)))), Ordering::Relaxed);
+                    }
+                }
+            });
         }
         let wait_for = |more: u64| {
             let (begun, before) = (Instant::now(), count.load(Ordering::Relaxed));
@@ -234,11 +259,13 @@ fn leaders_die_under_load() {
     let kept: Vec<_> = refused.iter().filter(|name| distinct.contains(name.as_str())).collect();
     assert!(kept.is_empty(), "refused, and there: {kept:?}");
     println!(
-        "{} acknowledged, {} refused, {} unknown; writes again after {pauses:?}",
+        "{} acknowledged, {} refused, {} unknown, merged {} times; writes again after {pauses:?}",
         acknowledged.len(),
         refused.len(),
-        unknown.load(Ordering::Relaxed)
+        unknown.load(Ordering::Relaxed),
+        merged.load(Ordering::Relaxed)
     );
+    assert!(replicas == 1 || merged.load(Ordering::Relaxed) > 10, "changes were merged");
 }
 
 /// A voter that has lost its log does not vote again.
@@ -255,4 +282,159 @@ fn a_voter_without_its_log_does_not_start() {
     let error = Cluster::open(&directories[2], &vervet::DatabaseOptions::default()).expect_err("no log");
     assert_eq!(error.kind(), ErrorKind::Input);
     update(&servers, "INSERT DATA { <urn:x> <urn:y> <urn:z2> }");
+}
+
+/// The positions of the data in a directory.
+fn data_in(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).expect("a directory");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a text"));
+    names.filter(|name| name.starts_with("data")).collect()
+}
+
+/// Changes are merged into the data at a leader, a voter and a server that follows, while they go on; each
+/// starts from its data, and one that was away for long copies those of another.
+#[test]
+fn changes_are_merged_into_the_data() {
+    let seed = std::env::var("VERVET_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    println!("VERVET_SEED={seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let twin = graph();
+    let rule: vervet::Constraint = "unique <urn:T0> <urn:name>".parse().expect("a constraint");
+    let base = graph();
+    for database in [&twin, &base] {
+        database.add_constraint(&rule).expect("kept");
+    }
+    let mut options = InitOptions::on_host(4, 4, "127.0.0.1", (0, 0));
+    options.voters = options.servers[..3].iter().map(|server| server.name.clone()).collect();
+    options.replicas = 4;
+    let (servers, directories, _folder) = start_options(&base, options);
+    let mut servers: Vec<Option<Cluster>> = servers.into_iter().map(Some).collect();
+    let up = |servers: &[Option<Cluster>], text: &str| {
+        let begun = Instant::now();
+        loop {
+            let leading = servers.iter().flatten().find(|server| server.takes_changes());
+            match leading.map(|server| server.database().update(text)) {
+                Some(Ok(_)) => return,
+                Some(Err(error)) if error.kind() == ErrorKind::Constraint => panic!("{error}"),
+                other => assert!(begun.elapsed() < PATIENCE, "{other:?}"),
+            }
+            std::thread::yield_now();
+        }
+    };
+    let check = |servers: &[Option<Cluster>], twin: &Database| {
+        for query in QUERIES {
+            let expected = answers(twin, query);
+            for server in servers.iter().flatten() {
+                let begun = Instant::now();
+                while answers(server.database(), query) != expected {
+                    assert!(
+                        begun.elapsed() < PATIENCE,
+                        "{query} at {}: {:?}",
+                        server.map().server,
+                        server.changes()
+                    );
+                    std::thread::yield_now();
+                }
+            }
+        }
+    };
+    let (mut number, mut away) = (0, None);
+    for round in 0..12 {
+        for _ in 0..random.usize(1..30) {
+            number += 1;
+            let (old, new) = (random.u32(..600), random.u32(..900));
+            let text = match random.u8(..4) {
+                0 => format!(
+                    "INSERT DATA {{ <urn:n{number}> a <urn:T0> ; <urn:name> \"new {number}\" ; <urn:next> <urn:v{new}> }}"
+                ),
+                1 => format!("DELETE WHERE {{ <urn:v{old}> <urn:next> ?o }}"),
+                2 => format!(
+                    "INSERT DATA {{ <urn:v{old}> <urn:near> <urn:v{new}> {{| <urn:vervet:key:since> {} |}} ; \
+                     <urn:size> {} }}",
+                    number % 22,
+                    number % 70
+                ),
+                _ => format!(
+                    "DELETE {{ ?s <urn:size> ?z }} INSERT {{ ?s <urn:size> {} }} WHERE {{ ?s <urn:size> ?z FILTER(?z = {}) }}",
+                    number % 50,
+                    number % 7
+                ),
+            };
+            twin.update(&text).expect("an update");
+            up(&servers, &text);
+        }
+        check(&servers, &twin);
+        let merging: Vec<usize> = (0..4).filter(|_| random.bool()).collect();
+        for &at in merging.iter().filter(|at| servers[**at].is_some()) {
+            let server = servers[at].as_ref().expect("up");
+            let merged = server.merge_changes().expect("merged");
+            let position = server.changes().expect("it changes").merged.expect("it merges");
+            let expected = if position == 0 { "data".to_owned() } else { format!("data-{position}") };
+            assert_eq!(data_in(&directories[at]), [expected], "round {round}, server {at}: {merged}");
+            let (has_changes, begun) = (server.database().changes_probe(), Instant::now());
+            while has_changes() {
+                assert!(
+                    begun.elapsed() < PATIENCE,
+                    "round {round}: server {at} does not go on from its data"
+                );
+                std::thread::yield_now();
+            }
+        }
+        check(&servers, &twin);
+        match (round % 4, away) {
+            // One voter is away for some rounds.
+            (1, _) => {
+                let at = random.usize(..3);
+                drop(servers[at].take());
+                away = Some(at);
+            }
+            (3, Some(at)) => {
+                // Twice, so that the others purge what it has not.
+                for _ in 0..2 {
+                    number += 1;
+                    let text = format!("INSERT DATA {{ <urn:more> <urn:than> {number} }}");
+                    twin.update(&text).expect("an update");
+                    up(&servers, &text);
+                    check(&servers, &twin);
+                    for server in servers.iter().flatten() {
+                        server.merge_changes().expect("merged");
+                    }
+                }
+                servers[at] = Some(open(&directories[at]));
+                check(&servers, &twin);
+                let server = servers[at].as_ref().expect("up");
+                let position = server.changes().expect("it changes").merged.expect("it merges");
+                assert!(position > 0, "it copied data of another server");
+                away = None;
+            }
+            (0, _) => {
+                // All at once, as after a loss of power.
+                servers.iter_mut().for_each(|server| drop(server.take()));
+                for (server, directory) in servers.iter_mut().zip(&directories) {
+                    *server = Some(open(directory));
+                }
+                check(&servers, &twin);
+            }
+            _ => {}
+        }
+        // The rule holds over merged data, and where a new leader has read it from them.
+        let leading = servers.iter().flatten().find(|server| server.takes_changes());
+        let twice = "INSERT DATA { <urn:v0> <urn:name> \"name 3\" }";
+        if let Some(error) = leading.and_then(|server| server.database().update(twice).err()) {
+            assert!(
+                matches!(
+                    error.kind(),
+                    ErrorKind::Constraint | ErrorKind::Unavailable | ErrorKind::Unsupported
+                ),
+                "{error}"
+            );
+        } else {
+            assert!(leading.is_none(), "the rule is not kept");
+        }
+    }
+    for (server, directory) in servers.into_iter().zip(&directories) {
+        drop(server);
+        let checked = vervet_cluster::check(directory, &vervet::DatabaseOptions::default()).expect("sound");
+        assert_eq!(checked.partitions, (4, 4));
+    }
 }

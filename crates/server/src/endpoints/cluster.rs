@@ -43,6 +43,7 @@ fn changes(changes: &ChangesStatus) -> Value {
         "complete": changes.is_complete,
         "error": changes.failure,
         "ended": changes.has_ended,
+        "merged": changes.merged,
         "voters": changes.voters.as_ref().map(voters),
     })
 }

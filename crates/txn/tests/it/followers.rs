@@ -10,7 +10,7 @@ use vervet_env::{SeededRandom, Simulation};
 use vervet_model::{Error, ErrorKind, Partitioning};
 use vervet_store::{Base, BuildOptions, StoreBuilder, Target};
 use vervet_txn::{
-    Constraint, ConstraintKind, Follower, Isolation, LogRecord, Options, Timestamp, Transactions,
+    Constraint, ConstraintKind, Follower, Isolation, LogRecord, Options, Start, Timestamp, Transactions,
 };
 
 const DIR: &str = "/log";
@@ -46,6 +46,10 @@ fn base(simulation: &Simulation, random: &SeededRandom) -> (Arc<dyn Base>, Model
     (base.expect("a good graph"), model)
 }
 
+fn start_of(base: &Arc<dyn Base>) -> Start {
+    Start::new(Arc::clone(base), Vec::new())
+}
+
 fn refusal() -> Error {
     Error::new(ErrorKind::Unsupported, "another server writes")
 }
@@ -59,7 +63,8 @@ struct Following {
 impl Following {
     fn new(simulation: &Simulation, base: &Arc<dyn Base>) -> Self {
         let (environment, options) = (simulation.environment(), Options::default());
-        Self { follower: Follower::new(environment, Arc::clone(base), options, refusal()), after: 0 }
+        let start = start_of(base);
+        Self { follower: Follower::new(environment, start, options, refusal()).expect("no rules"), after: 0 }
     }
 
     /// Takes some records; returns whether there were any.
@@ -86,12 +91,8 @@ fn followers_have_the_graph_of_each_timestamp() {
         simulation.environment().files.create_dir_all(Path::new(DIR)).expect("works");
         let (base, mut model) = base(&simulation, &random);
         let open = || {
-            Transactions::over(
-                simulation.environment(),
-                Arc::clone(&base),
-                Path::new(DIR),
-                Options::default(),
-            )
+            let start = start_of(&base);
+            Transactions::over(simulation.environment(), start, Path::new(DIR), Options::default())
         };
         let mut writer = open().expect("opens");
         // Graphs by timestamp.
@@ -164,9 +165,8 @@ fn constraints_are_followed_and_the_base_stays() {
     let (simulation, random) = (Simulation::new(1), SeededRandom::new(1));
     simulation.environment().files.create_dir_all(Path::new(DIR)).expect("works");
     let (base, _) = base(&simulation, &random);
-    let open = || {
-        Transactions::over(simulation.environment(), Arc::clone(&base), Path::new(DIR), Options::default())
-    };
+    let open =
+        || Transactions::over(simulation.environment(), start_of(&base), Path::new(DIR), Options::default());
     let writer = open().expect("opens");
     let name = oxrdf::NamedNode::new_unchecked;
     let constraint = Constraint::new(ConstraintKind::Unique, name("urn:none"), [name("urn:key")]);
@@ -199,7 +199,8 @@ fn changes_are_limited() {
     let (base, _) = base(&simulation, &random);
     let mut options = Options::default();
     options.log_bytes_max = 2_000;
-    let writer = Transactions::over(simulation.environment(), base, Path::new(DIR), options).expect("opens");
+    let writer = Transactions::over(simulation.environment(), start_of(&base), Path::new(DIR), options)
+        .expect("opens");
     let mut commits = 0;
     assert!(writer.storage_status().refusal.is_none());
     let error = loop {
@@ -242,7 +243,7 @@ fn wrong_records_are_refused() {
     simulation.environment().files.create_dir_all(Path::new(DIR)).expect("works");
     let (base, model) = base(&simulation, &random);
     let options = Options::default();
-    let writer = Transactions::over(simulation.environment(), Arc::clone(&base), Path::new(DIR), options)
+    let writer = Transactions::over(simulation.environment(), start_of(&base), Path::new(DIR), options)
         .expect("opens");
     for number in 0..3 {
         let mut transaction = writer.begin(Isolation::Serializable).expect("begins");

@@ -1,0 +1,253 @@
+//! The data of a server: those that it was made with, or later ones into which changes were merged.
+//!
+//! # Shape
+//! `data/` has the first ones. `data-<position>/` has later ones: the graph with all changes up to that
+//! position of the log of changes. In both, [`CHECKPOINT_FILE`] says what the files of a graph do not: the
+//! build of the first data, which is part of the identity of the cluster; the position and the last commit;
+//! constraints. Without it, as in data of an earlier version: no changes and no constraints.
+//! # Invariants
+//! 1. A directory is whole or not there: it is written as `….tmp` and renamed when all of it is durable.
+//! 2. The log has all entries behind the newest data. Older data are removed when newer ones are durable, and
+//!    entries after that.
+
+use crate::files::create_private;
+use serde::Deserialize;
+use std::io::ErrorKind::NotFound;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use vervet::{Applied, Environment, Start, Timestamp};
+use vervet_model::{Error, Result, Watch};
+use vervet_partition::{PartitionDirectory, PartitionedBase};
+
+/// Name of the directory of the first data within that of a server, which begins the names of later ones.
+pub(crate) const DATA: &str = "data";
+
+/// Name of the file.
+pub(crate) const CHECKPOINT_FILE: &str = "checkpoint.toml";
+
+/// Ends the name of a directory while it is written.
+const UNFINISHED: &str = ".tmp";
+
+/// What a checkpoint file says.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Checkpoint {
+    /// The build of the first data, in hexadecimal.
+    origin: String,
+    /// Position of the last record of the log in the data.
+    pub(crate) position: u64,
+    /// The last commit in the data.
+    pub(crate) timestamp: u64,
+    #[serde(default)]
+    pub(crate) constraints: Vec<String>,
+}
+
+impl Checkpoint {
+    pub(crate) fn new(origin: u64, position: u64, timestamp: Timestamp, constraints: Vec<String>) -> Self {
+        Self { origin: format!("{origin:016x}"), position, timestamp: timestamp.0, constraints }
+    }
+
+    /// The text of the file. Constraints have no control characters.
+    pub(crate) fn to_text(&self) -> String {
+        let quoted = |text: &String| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+        let constraints: Vec<String> = self.constraints.iter().map(quoted).collect();
+        format!(
+            "# What these data have of the log of changes.\norigin = \"{}\"\nposition = {}\ntimestamp = {}\n\
+             constraints = [{}]\n",
+            self.origin,
+            self.position,
+            self.timestamp,
+            constraints.join(", ")
+        )
+    }
+
+    fn read(environment: &Environment, data: &Path) -> Result<Option<Self>> {
+        let path = data.join(CHECKPOINT_FILE);
+        let bytes = match environment.files.read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == NotFound => return Ok(None),
+            Err(error) => return Err(Error::io(format_args!("read {}", path.display()), &error)),
+        };
+        let checkpoint = std::str::from_utf8(&bytes).ok().and_then(|text| toml::from_str(text).ok());
+        let damaged = || Error::corrupt(path.display(), "it does not say what the data have");
+        checkpoint.map(Some).ok_or_else(damaged)
+    }
+}
+
+/// See the header of this file.
+#[derive(Debug)]
+pub(crate) struct Generation {
+    pub(crate) path: PathBuf,
+    pub(crate) files: PartitionDirectory,
+    /// The build of the first data.
+    pub(crate) origin: u64,
+    pub(crate) checkpoint: Checkpoint,
+}
+
+fn path_of(directory: &Path, position: u64) -> PathBuf {
+    directory.join(format!("{DATA}-{position}"))
+}
+
+/// The position in the name of a directory of later data.
+fn position_in(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?;
+    name.strip_prefix(DATA)?.strip_prefix('-')?.parse().ok()
+}
+
+/// The directory of the newest data of a server.
+pub(crate) fn newest_path(environment: &Environment, directory: &Path) -> Result<PathBuf> {
+    let paths = environment.files.list(directory);
+    let paths = paths.map_err(|error| Error::io(format_args!("list {}", directory.display()), &error))?;
+    let newest = paths.iter().filter_map(|path| position_in(path)).max();
+    Ok(newest.map_or_else(|| directory.join(DATA), |position| path_of(directory, position)))
+}
+
+impl Generation {
+    /// The newest data of a server.
+    ///
+    /// # Errors
+    /// Input: there are none. Corrupt, Io: they cannot be read.
+    pub(crate) fn open(environment: &Environment, directory: &Path) -> Result<Self> {
+        Self::open_at(environment, newest_path(environment, directory)?)
+    }
+
+    /// The data in a directory.
+    pub(crate) fn open_at(environment: &Environment, path: PathBuf) -> Result<Self> {
+        let files = PartitionDirectory::open(environment, &path)?;
+        let found = Checkpoint::read(environment, &path)?;
+        let checkpoint =
+            found.unwrap_or_else(|| Checkpoint::new(files.build(), 0, Timestamp::default(), Vec::new()));
+        let damaged = |_| Error::corrupt(path.join(CHECKPOINT_FILE).display(), "it names no build");
+        let origin = u64::from_str_radix(&checkpoint.origin, 16).map_err(damaged)?;
+        Ok(Self { path, files, origin, checkpoint })
+    }
+
+    /// Where the log goes on; `base`: the graph of these data.
+    pub(crate) fn start(&self, base: Arc<PartitionedBase>) -> Start {
+        let Checkpoint { position, timestamp, constraints, .. } = &self.checkpoint;
+        let (timestamp, constraints) = (Timestamp(*timestamp), constraints.clone());
+        Start { base, timestamp, position: *position, constraints }
+    }
+
+    /// The start with all partitions from these data.
+    ///
+    /// # Errors
+    /// Corrupt: a file is missing or damaged.
+    pub(crate) fn whole(&self) -> Result<Start> {
+        let all: Vec<usize> = (0..self.files.partitioning().count()).collect();
+        let [_, base] = self.files.bases(&all, &[])?;
+        Ok(self.start(base))
+    }
+}
+
+/// Later data of a server while they are written; removed with this value, unless they were published.
+pub(crate) struct Unfinished<'e> {
+    environment: &'e Environment,
+    directory: PathBuf,
+    position: u64,
+    pub(crate) path: PathBuf,
+    is_published: bool,
+}
+
+impl<'e> Unfinished<'e> {
+    pub(crate) fn create(environment: &'e Environment, directory: &Path, position: u64) -> Result<Self> {
+        let mut path = path_of(directory, position).into_os_string();
+        path.push(UNFINISHED);
+        let path = PathBuf::from(path);
+        match environment.files.remove_dir_all(&path) {
+            Err(error) if error.kind() != NotFound => {
+                return Err(Error::io(format_args!("remove {}", path.display()), &error));
+            }
+            _ => {}
+        }
+        create_private(&path)
+            .map_err(|error| Error::io(format_args!("create {}", path.display()), &error))?;
+        Ok(Self { environment, directory: directory.to_owned(), position, path, is_published: false })
+    }
+
+    /// Writes a file, and syncs it.
+    pub(crate) fn write(
+        &self,
+        name: &str,
+        content: &mut dyn FnMut(&mut dyn std::io::Write) -> Result<()>,
+    ) -> Result<()> {
+        let path = self.path.join(name);
+        let failed = |error: std::io::Error| Error::io(format_args!("write {}", path.display()), &error);
+        let mut file = self.environment.files.create(&path).map_err(failed)?;
+        content(&mut file)?;
+        file.flush().and_then(|()| file.sync()).map_err(failed)
+    }
+
+    /// Gives the directory, whose files are synced, its name; older data of the server are removed.
+    pub(crate) fn publish(mut self) -> Result<Generation> {
+        let Self { environment, directory, position, path, .. } = &self;
+        let target = path_of(directory, *position);
+        let files = &environment.files;
+        let renamed = files.sync_dir(path).and_then(|()| {
+            files.rename(path, &target)?;
+            files.sync_dir(directory)
+        });
+        renamed.map_err(|error| Error::io(format_args!("write {}", target.display()), &error))?;
+        let generation = Generation::open_at(environment, target)?;
+        let older = environment.files.list(directory).unwrap_or_default();
+        let is_older = |path: &PathBuf| {
+            path.ends_with(DATA) || position_in(path).is_some_and(|found| found < self.position)
+        };
+        for path in older.into_iter().filter(is_older) {
+            // The next time, if not now.
+            let _ = environment.files.remove_dir_all(&path);
+        }
+        self.is_published = true;
+        Ok(generation)
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.is_published {
+            let _ = self.environment.files.remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// Writes the graph of the first records of the log as later data of a server.
+///
+/// # Errors
+/// Io; those of `watch`.
+pub(crate) fn write(
+    environment: &Environment,
+    directory: &Path,
+    origin: u64,
+    applied: &Applied,
+    watch: &Watch<'_>,
+) -> Result<Generation> {
+    let unfinished = Unfinished::create(environment, directory, applied.position)?;
+    applied.write(environment, &unfinished.path, watch)?;
+    let constraints = applied.constraints.clone();
+    let checkpoint = Checkpoint::new(origin, applied.position, applied.timestamp, constraints);
+    unfinished.write(CHECKPOINT_FILE, &mut |file| {
+        let written = file.write_all(checkpoint.to_text().as_bytes());
+        written.map_err(|error| Error::io("write what the data have", &error))
+    })?;
+    unfinished.publish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_is_its_file() {
+        let constraints = vec!["unique <urn:a\\b> \"é\"".to_owned(), "required x".to_owned()];
+        let checkpoint = Checkpoint::new(7, 12, Timestamp(9), constraints);
+        assert_eq!(toml::from_str::<Checkpoint>(&checkpoint.to_text()), Ok(checkpoint));
+    }
+
+    #[test]
+    fn names_have_positions() {
+        assert_eq!(position_in(&path_of(Path::new("/a"), 17)), Some(17));
+        for name in ["data", "data-", "data-7.tmp", "data.partial", "voter-12"] {
+            assert_eq!(position_in(&Path::new("/a").join(name)), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Merging changes into new data, at a server that has the whole graph and follows a log or leads it.
+//!
+//! # Shape
+//! A thread looks from time to time whether the changes over the data are many ([`Merging::is_due`]). It then
+//! writes the graph of all applied records as later data (`generation.rs`), and hands the new start to the
+//! thread that follows the log ([`Merged`]), which goes on from there. Each server does so on its own, since
+//! terms and edges keep their numbers: the records behind fit the data of every server.
+//! # Cost
+//! The whole graph is written, about once for each time that the changes reach an eighth of it. Disk: twice
+//! the graph meanwhile, and the log since the merge before. A leader reads its log again for it, and has the
+//! changes in memory twice meanwhile.
+
+use crate::fetch::fetch;
+use crate::generation::{self, Generation};
+use crate::peer_part::PeerPart;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use vervet::{Applied, Environment, Start};
+use vervet_model::{Result, ThreadLimits, Watch, lock};
+
+/// Changes over the data that are merged: this share of its statements, …
+const CHANGES_SHARE: u64 = 8;
+/// … and this many at least.
+const CHANGES_MIN: u64 = 1 << 16;
+
+/// Bytes of log that are merged, since their number bounds the time of a start…
+const LOG_BYTES_MAX: u64 = 128 << 20;
+/// … or this many, if they are more than the data, roughly.
+const LOG_BYTES_MIN: u64 = 16 << 20;
+/// About the bytes of a statement.
+const STATEMENT_BYTES: u64 = 16;
+
+/// Time between two looks.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Time after a failure until the next attempt.
+const RETRY_INTERVAL: Duration = Duration::from_secs(60);
+
+/// New data, and what they are of.
+#[derive(Clone, Debug)]
+pub(crate) struct Merged {
+    pub(crate) start: Start,
+    pub(crate) applied: Applied,
+}
+
+/// The part of a server that follows a log, as merging needs it.
+pub(crate) trait Merge: Send + Sync + 'static {
+    /// Number of changes over the data, and bytes of the log since they were made.
+    fn changes(&self) -> (u64, u64);
+
+    /// The graph of all records so far.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    fn applied(&self) -> Result<Applied>;
+
+    /// Takes note of new data, which are durable, and of the position of the data before them.
+    ///
+    /// # Errors
+    /// The log takes no note; the data stay.
+    fn go_on_from(&self, merged: Merged, before: u64) -> Result<()>;
+}
+
+/// Where data are, and who has others.
+pub(crate) struct Place {
+    pub(crate) environment: Environment,
+    pub(crate) directory: PathBuf,
+    /// The build of the first data.
+    pub(crate) origin: u64,
+    pub(crate) sources: Vec<Arc<PeerPart>>,
+}
+
+/// See the header of this file.
+pub(crate) struct Data {
+    place: Place,
+    /// Position and statements of the newest data; locked while others are made.
+    newest: Mutex<(u64, u64)>,
+    /// The same position, for who does not wait.
+    position: AtomicU64,
+}
+
+impl Data {
+    pub(crate) fn new(place: Place, generation: &Generation) -> Self {
+        let position = generation.checkpoint.position;
+        let newest = Mutex::new((position, generation.files.statement_count()));
+        Self { place, newest, position: AtomicU64::new(position) }
+    }
+
+    /// Position of the newest data.
+    pub(crate) fn position(&self) -> u64 {
+        self.position.load(Ordering::Relaxed)
+    }
+
+    fn take_note(&self, newest: &mut (u64, u64), generation: &Generation) {
+        *newest = (generation.checkpoint.position, generation.files.statement_count());
+        self.position.store(newest.0, Ordering::Relaxed);
+    }
+
+    /// Copies data of another server with the changes up to `least` at least.
+    pub(crate) fn fetch(&self, least: u64) -> Result<Start> {
+        let Place { environment, directory, origin, sources } = &self.place;
+        let mut newest = lock(&self.newest);
+        let report = |server: &str, bytes: u64| {
+            tracing::info!(
+                target: "vervet",
+                "this server lacks entries that the log does not have any more; it copies {bytes} bytes of data from \
+                 server {server}"
+            );
+        };
+        let generation = fetch(environment, (directory, *origin), sources, least, &report)?;
+        self.take_note(&mut newest, &generation);
+        generation.whole()
+    }
+
+    /// Merges the changes of `of` into new data; `false`: there are none.
+    fn merge(&self, of: &dyn Merge, cancelled: &AtomicBool) -> Result<bool> {
+        let Place { environment, directory, origin, .. } = &self.place;
+        let (applied, before, start) = {
+            let mut newest = lock(&self.newest);
+            let applied = of.applied()?;
+            if applied.position <= newest.0 {
+                return Ok(false);
+            }
+            let begun = Instant::now();
+            let watch = Watch::new("merge").cancelled_by(cancelled);
+            let generation = generation::write(environment, directory, *origin, &applied, &watch)?;
+            let before = newest.0;
+            self.take_note(&mut newest, &generation);
+            let (statements, seconds) = (newest.1, begun.elapsed().as_secs_f64());
+            tracing::info!(
+                target: "vervet",
+                "merged {} changes into {statements} statements in {seconds:.1} s",
+                applied.change_count()
+            );
+            (applied, before, generation.whole()?)
+        };
+        of.go_on_from(Merged { start, applied }, before)?;
+        Ok(true)
+    }
+
+    /// Whether changes are to be merged.
+    fn is_due(&self, (changes, log_bytes): (u64, u64)) -> bool {
+        let statements = lock(&self.newest).1;
+        let log_bytes_max = (statements * STATEMENT_BYTES).clamp(LOG_BYTES_MIN, LOG_BYTES_MAX);
+        changes >= (statements / CHANGES_SHARE).max(CHANGES_MIN) || changes > 0 && log_bytes >= log_bytes_max
+    }
+}
+
+/// The thread that merges. Dropping it ends it.
+pub(crate) struct Merging {
+    data: Arc<Data>,
+    of: Arc<dyn Merge>,
+    stop: Arc<Stop>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Stop {
+    flag: Arc<AtomicBool>,
+    is_stopped: Mutex<bool>,
+    stopped: Condvar,
+}
+
+impl Stop {
+    /// Waits; `true`: the thread has to end.
+    fn wait(&self, time: Duration) -> bool {
+        let is_stopped = lock(&self.is_stopped);
+        let waited = self.stopped.wait_timeout_while(is_stopped, time, |stopped| !*stopped);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+impl Merging {
+    pub(crate) fn start(data: Arc<Data>, of: Arc<dyn Merge>) -> Result<Self> {
+        let stop = Arc::<Stop>::default();
+        let (thread_data, thread_of, thread_stop) = (Arc::clone(&data), Arc::clone(&of), Arc::clone(&stop));
+        let run = move || {
+            let cancelled = Some(Arc::clone(&thread_stop.flag));
+            let _limits = ThreadLimits { cancelled, ..ThreadLimits::default() }.enter();
+            let mut wait = LOOK_INTERVAL;
+            while !thread_stop.wait(wait) {
+                wait = LOOK_INTERVAL;
+                if thread_data.is_due(thread_of.changes())
+                    && let Err(error) = thread_data.merge(&*thread_of, &thread_stop.flag)
+                    && !thread_stop.flag.load(Ordering::Relaxed)
+                {
+                    tracing::warn!(target: "vervet", "changes were not merged into the data: {error}");
+                    wait = RETRY_INTERVAL;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("merge".to_owned()).spawn(run);
+        let failed = |error| vervet_model::Error::io("start a thread that merges changes", &error);
+        let thread = Some(thread.map_err(failed)?);
+        Ok(Self { data, of, stop, thread })
+    }
+
+    /// Merges now; `false`: there was nothing to merge.
+    pub(crate) fn merge(&self) -> Result<bool> {
+        self.data.merge(&*self.of, &self.stop.flag)
+    }
+}
+
+impl std::fmt::Debug for Merging {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Merging").field("position", &self.data.position()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Merging {
+    fn drop(&mut self) {
+        // Relaxed: the flag carries no data.
+        self.stop.flag.store(true, Ordering::Relaxed);
+        *lock(&self.stop.is_stopped) = true;
+        self.stop.stopped.notify_all();
+        if let Some(thread) = self.thread.take() {
+            _ = thread.join();
+        }
+    }
+}
