@@ -233,6 +233,9 @@ pub(crate) fn query_of(random: &mut Random, inner: &str) -> (String, bool) {
     (text, limited)
 }
 
+/// Most rows that are compared: a product of random patterns may have any number, and each takes a text.
+const ROWS_MAX: usize = 1 << 19;
+
 pub(crate) fn ours(
     database: &Database,
     text: &str,
@@ -245,6 +248,9 @@ pub(crate) fn ours(
         Ok(Answer::Solutions(solutions)) => {
             let mut rows = Vec::new();
             for solution in solutions.rows() {
+                if rows.len() == ROWS_MAX {
+                    return Outcome::Refused("more rows than are compared".to_owned());
+                }
                 let cells: Result<Vec<_>, _> = (solutions.variables().iter())
                     .map(|name| solution.get(name).map(|term| (name.as_str(), term)))
                     .collect();
