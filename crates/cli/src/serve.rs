@@ -122,9 +122,8 @@ fn options_of(arguments: &ServeArguments) -> vervet::Result<ServerOptions> {
     options.read_only |= arguments.read_only;
     if let Some(directory) = &arguments.cluster {
         let map = ClusterMap::read(directory)?;
-        // Of the voters, the one that leads takes changes.
-        let may_write = map.writer.as_ref() == Some(&map.server) || map.voters.contains(&map.server);
-        options.read_only |= !may_write;
+        // A server that does not take changes itself sends them on.
+        options.read_only |= map.writer.is_none() && map.voters.is_empty();
     }
     if let Some(file) = &arguments.queries {
         options.queries = SavedQueries::from_file(file)?;

@@ -4,6 +4,7 @@ use crate::changes_status::ChangesStatus;
 use crate::damage::{CHANGES, with_remedy};
 use crate::fetch::{self, FETCH};
 use crate::following::{self, Following};
+use crate::forwarding::{FORWARD, Forwarded, Receiver};
 use crate::generation::{Generation, newest_path};
 use crate::init::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::load::adopt;
@@ -33,6 +34,7 @@ pub struct Cluster {
     peers: Vec<Arc<PeerPart>>,
     reachability: Reachability,
     driver: Arc<ClusterDriver>,
+    forwarded: Receiver,
     /// Where changes are merged into the data.
     merging: Option<Merging>,
     /// At a server that follows the writer, or the voters.
@@ -182,6 +184,7 @@ struct Requests {
     /// The log of a voter, and its number.
     replica: Arc<OnceLock<Arc<Replica>>>,
     log: u64,
+    forwarded: Receiver,
     environment: Environment,
     directory: PathBuf,
 }
@@ -197,6 +200,8 @@ impl Handler for Requests {
     fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let answered = if request.first() == Some(&FETCH) {
             fetch::answer(&self.environment, &self.directory, request, out)
+        } else if request.first() == Some(&FORWARD) {
+            self.forwarded.answer(request, out)
         } else if request.first() == Some(&voting::VOTERS) {
             self.replica().and_then(|replica| replica.answer(&request[1..], out))
         } else if request.first() == Some(&following::READ_LOG) && self.replica.get().is_some() {
@@ -290,6 +295,7 @@ impl Cluster {
         let bind = map.bind.clone().unwrap_or_else(|| own.address.clone());
         let writing = Arc::<OnceLock<Database>>::default();
         let opening = options.environment.random.next_u64();
+        let forwarded = Receiver::default();
         let requests = Arc::new(Requests {
             own: answering,
             driver: Arc::clone(&driver),
@@ -297,6 +303,7 @@ impl Cluster {
             opening: opening.map_err(|error| Error::io("draw a random number", &error))?,
             replica: Arc::clone(&replica),
             log: number,
+            forwarded: forwarded.clone(),
             environment: options.environment.clone(),
             directory: directory.to_owned(),
         });
@@ -372,6 +379,7 @@ impl Cluster {
             peers,
             reachability,
             driver,
+            forwarded,
             merging,
             following,
             voting,
@@ -401,6 +409,37 @@ impl Cluster {
             Some(voting) => voting.leads(),
             None => self.map.writer.as_ref() == Some(&self.map.server),
         }
+    }
+
+    /// Answers requests that other servers send on ([`Cluster::forward`]), from now on. The first call
+    /// counts.
+    pub fn on_forwarded(&self, answer: Forwarded) {
+        self.forwarded.set(answer);
+    }
+
+    /// The other server to which changes go: the one that takes them, or, at a server that does not vote, a
+    /// voter, which knows it.
+    #[must_use]
+    pub fn taker(&self) -> Option<&str> {
+        let name = match (&self.voting, &self.map.writer, &self.following) {
+            (Some(voting), ..) => voting.leader(),
+            (None, Some(writer), _) => Some(writer.as_str()),
+            (None, None, Some(following)) => following.source(),
+            (None, None, None) => None,
+        };
+        name.filter(|name| *name != self.map.server)
+    }
+
+    /// Sends a request of a client to a server, and returns its answer. Waits for the deadline of the thread
+    /// at most.
+    ///
+    /// # Errors
+    /// The outer one: the request was not sent. The inner one: there is no answer, so what has become of the
+    /// request is unknown.
+    pub fn forward(&self, server: &str, request: &[u8]) -> Result<Result<Vec<u8>>> {
+        let unknown = || Error::new(ErrorKind::Unavailable, format!("there is no other server {server}"));
+        let peer = self.peers.iter().find(|peer| peer.peer().name() == server).ok_or_else(unknown)?;
+        Ok(peer.peer().send(&[&[FORWARD], request].concat())?.receive())
     }
 
     /// Waits until this server shows everything that was committed before the call, for `time_max` at most.

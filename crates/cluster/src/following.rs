@@ -174,6 +174,11 @@ impl Following {
         Arc::clone(&self.state) as _
     }
 
+    /// Name of the server that is asked for records.
+    pub(crate) fn source(&self) -> Option<&str> {
+        self.state.source().map(|source| source.peer().name())
+    }
+
     pub(crate) fn status(&self) -> ChangesStatus {
         let progress = lock(&self.state.progress);
         ChangesStatus {

@@ -10,7 +10,8 @@
 //! answer. `following`: changes from the log of another server. `writer_log`: the log of the writer for the
 //! change feed of such a server. `origin`: which cluster a log belongs to. `voting`: changes whose log
 //! several servers have. `generation`: the data of a server, with more changes in them from time to time.
-//! `merging`: making them. `fetch`: copying them from another server.
+//! `forwarding`: requests of clients for the server that takes changes. `merging`: making them. `fetch`:
+//! copying them from another server.
 //! # Not here
 //! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
 #![forbid(unsafe_code)]
@@ -22,6 +23,7 @@ mod damage;
 mod fetch;
 mod files;
 mod following;
+mod forwarding;
 mod generation;
 mod init;
 mod load;
@@ -36,6 +38,7 @@ mod writer_log;
 pub use changes_status::{ChangesStatus, VotersStatus};
 pub use check::{Checked, check};
 pub use cluster::{Cluster, ClusterStatus, PeerStatus, ServerStatus};
+pub use forwarding::Forwarded;
 pub use init::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, init_empty, renew_certificate};
 pub use load::{ClusterLoadOptions, ClusterLoadReport, LoadEvent, load};
 pub use map::{ClusterMap, MAP_FILE, ServerEntry};

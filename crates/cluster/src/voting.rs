@@ -293,6 +293,11 @@ impl Voting {
         lock(&self.state.progress).leading.is_some()
     }
 
+    /// Name of the other server that leads, if it is known.
+    pub(crate) fn leader(&self) -> Option<&str> {
+        self.state.leader().map(|entry| entry.name.as_str())
+    }
+
     /// Waits until this server shows everything that was committed before the call.
     pub(crate) fn catch_up(&self, time_max: Duration) -> Result<()> {
         let end = Instant::now() + time_max;

@@ -9,8 +9,19 @@ use crate::options::Role;
 use crate::security::auth::Caller;
 use crate::security::origin::Site;
 use crate::state::State;
+use bytes::Bytes;
 use hyper::http::request::Parts;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Who sends a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Client {
+    pub(crate) peer: IpAddr,
+    pub(crate) tls: bool,
+    /// Another server of the cluster sends it on.
+    pub(crate) is_forwarded: bool,
+}
 
 /// A request in progress.
 pub(crate) struct RequestContext<'a> {
@@ -26,12 +37,21 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) caller: Caller,
     /// The memory of its body.
     pub(crate) body_reservation: Mutex<Option<BodyReservation>>,
+    /// Its body, if another server may have to answer the request.
+    pub(crate) body: Mutex<Option<Bytes>>,
 }
 
 impl RequestContext<'_> {
     /// Holds the memory of the body until the end of the request.
     pub(crate) fn hold_body_reservation(&self, body_reservation: BodyReservation) {
         *self.body_reservation.lock().unwrap_or_else(PoisonError::into_inner) = Some(body_reservation);
+    }
+
+    /// Keeps the body for a server that takes changes, if this one does not.
+    pub(crate) fn keep_body(&self, body: &Bytes) {
+        if self.state.options.forwards() {
+            *self.body.lock().unwrap_or_else(PoisonError::into_inner) = Some(body.clone());
+        }
     }
 
     /// Checks that the client has at least the role `role`.

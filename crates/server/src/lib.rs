@@ -54,6 +54,7 @@ mod cancel;
 mod config;
 mod context;
 mod endpoints;
+mod forwarding;
 mod gremlin;
 mod http;
 mod load;

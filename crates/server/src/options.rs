@@ -57,6 +57,12 @@ impl ServerOptions {
         self.read_only || self.cluster.as_ref().is_some_and(|cluster| !cluster.takes_changes())
     }
 
+    /// Whether changes are sent on to another server at present.
+    pub(crate) fn forwards(&self) -> bool {
+        let taker = |cluster: &Arc<Cluster>| !cluster.takes_changes() && cluster.taker().is_some();
+        !self.read_only && self.cluster.as_ref().is_some_and(taker)
+    }
+
     /// The refusal of changes by a server that only reads.
     pub(crate) fn refuse_changes(&self) -> Failure {
         let refused = |reason| Failure::new(StatusCode::FORBIDDEN, reason);
@@ -69,10 +75,11 @@ impl ServerOptions {
                     }
                     _ => refused(error.message()),
                 };
-                match error.hint() {
+                let failure = match error.hint() {
                     Some(hint) => failure.hint(hint),
                     None => failure,
-                }
+                };
+                if self.forwards() { failure.elsewhere() } else { failure }
             }
             None => refused("this server is read-only").hint("it was started with --read-only"),
         }

@@ -1,7 +1,7 @@
 //! Request routing, and what applies to every response: permissions, CORS, errors in a format that the client
 //! reads, and counting.
 
-use crate::context::RequestContext;
+use crate::context::{Client, RequestContext};
 use crate::endpoints::api;
 use crate::endpoints::changes;
 use crate::endpoints::cluster;
@@ -9,6 +9,7 @@ use crate::endpoints::console;
 use crate::endpoints::protocol;
 use crate::endpoints::protocol::Endpoint;
 use crate::endpoints::store;
+use crate::forwarding;
 use crate::gremlin;
 use crate::gremlin::access::UpgradeCell;
 use crate::http::content_negotiation::AcceptHeader;
@@ -28,7 +29,6 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
-use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -37,13 +37,14 @@ use vervet_cluster::{ChangesStatus, Cluster};
 /// Handles any request.
 pub(crate) async fn answer(
     state: &Arc<State>,
-    (peer, tls): (IpAddr, bool),
+    Client { peer, tls, is_forwarded }: Client,
     upgrade: &UpgradeCell,
     request: Request<Incoming>,
 ) -> Reply {
     let begin = Instant::now();
     let (parts, body) = request.into_parts();
-    let caller = Caller { peer, has_trusted_host: false };
+    // The server that sends it on has checked host and origin.
+    let caller = Caller { peer, has_trusted_host: is_forwarded };
     let mut context = RequestContext {
         state,
         parts: &parts,
@@ -53,9 +54,14 @@ pub(crate) async fn answer(
         site: Site::Trusted,
         caller,
         body_reservation: Mutex::default(),
+        body: Mutex::default(),
     };
-    let outcome = match check_host_and_origin(&mut context) {
-        Ok(()) => route(&mut context, body).await,
+    let checked = if is_forwarded { Ok(()) } else { check_host_and_origin(&mut context) };
+    let outcome = match checked {
+        Ok(()) => match route(&mut context, body).await {
+            Err(failure) if failure.is_elsewhere() => forwarding::send_on(&context, failure).await,
+            outcome => outcome,
+        },
         Err(failure) => Err(failure),
     };
     let kind = context.kind;

@@ -12,6 +12,8 @@
 //! New options produce another `State`, which shares running requests and counters with the previous one.
 //! Connections use the newest state for each request.
 
+use crate::context::Client;
+use crate::forwarding;
 use crate::gremlin;
 use crate::gremlin::access::UpgradeCell;
 use crate::network::io_threads::IoThreads;
@@ -274,6 +276,15 @@ impl Server {
         if notifies {
             notify(READY);
         }
+        if let Some(cluster) = &settings.borrow().state.options.cluster {
+            let (settings, runtime) = (settings.subscribe(), tokio::runtime::Handle::current());
+            cluster.on_forwarded(Box::new(move |request| {
+                let state = Arc::clone(&settings.borrow().state);
+                let upgrade = UpgradeCell::default();
+                let answer = async |client, request| route::answer(&state, client, &upgrade, request).await;
+                runtime.block_on(forwarding::receive(&state.options.limits, request, answer))
+            }));
+        }
         // Closed when the last connection has ended.
         let (alive, mut ended) = mpsc::channel::<Infallible>(1);
         loop {
@@ -384,7 +395,7 @@ async fn connection(
         let (state, upgrade) = (Arc::clone(&request_settings.borrow().state), Arc::clone(&service_upgrade));
         let in_progress = Arc::clone(&request_in_progress);
         // Boxed, so that the connection is movable and can be split into its parts at the end.
-        let caller = (peer.ip().to_canonical(), has_tls);
+        let caller = Client { peer: peer.ip().to_canonical(), tls: has_tls, is_forwarded: false };
         Box::pin(async move {
             let mut reply = route::answer(&state, caller, &upgrade, request).await;
             reply.body_mut().in_progress = Some(in_progress);

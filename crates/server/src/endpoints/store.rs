@@ -218,7 +218,13 @@ async fn change(
     parameters: &Parameters,
     replace: bool,
 ) -> Outcome {
-    context.allow(Role::Write).await?;
+    if let Err(failure) = context.allow(Role::Write).await {
+        if failure.is_elsewhere() {
+            // It is sent on with its body.
+            read_body(context, body, DOCUMENT_BYTES).await?;
+        }
+        return Err(failure);
+    }
     let (state, parts) = (context.state, context.parts);
     let media_type =
         MediaType::of(&parts.headers).ok_or_else(|| unsupported("the request has no Content-Type"))?;

@@ -122,6 +122,8 @@ pub(crate) struct Failure {
     hint: Option<String>,
     position: Option<Position>,
     headers: Vec<(HeaderName, String)>,
+    /// Another server of the cluster would take the request.
+    is_elsewhere: bool,
 }
 
 /// The result of a handler.
@@ -136,7 +138,15 @@ impl Failure {
             StatusCode::SERVICE_UNAVAILABLE => "unavailable",
             _ => "request",
         };
-        Self { status, kind, message: message.into(), hint: None, position: None, headers: Vec::new() }
+        Self {
+            status,
+            kind,
+            message: message.into(),
+            hint: None,
+            position: None,
+            headers: Vec::new(),
+            is_elsewhere: false,
+        }
     }
 
     /// A mistake in the request: 400.
@@ -147,6 +157,17 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// The same failure, of a request that another server of the cluster would take.
+    pub(crate) fn elsewhere(mut self) -> Self {
+        self.is_elsewhere = true;
+        self
+    }
+
+    /// Whether another server of the cluster would take the request.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.is_elsewhere
     }
 
     /// The message, followed by its hint if there is one.
@@ -219,6 +240,7 @@ impl From<Error> for Failure {
             hint: error.hint().map(str::to_owned),
             position: error.position(),
             headers: Vec::new(),
+            is_elsewhere: false,
         }
     }
 }

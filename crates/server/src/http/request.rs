@@ -141,7 +141,9 @@ pub(crate) async fn read_body(
         }
     }
     context.hold_body_reservation(reservation);
-    Ok(first.unwrap_or_else(|| buffer.freeze()))
+    let body = first.unwrap_or_else(|| buffer.freeze());
+    context.keep_body(&body);
+    Ok(body)
 }
 
 /// A body as text.

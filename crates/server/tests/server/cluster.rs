@@ -1,4 +1,5 @@
-//! Servers of a cluster: readiness and metrics know the other servers.
+//! Servers of a cluster: readiness and metrics know the other servers; changes are sent on to the one that
+//! takes them.
 
 use crate::common::Running;
 use std::net::TcpListener;
@@ -8,7 +9,8 @@ use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions, Format};
 use vervet_cluster::{Cluster, InitOptions, init};
 use vervet_model::Watch;
-use vervet_server::ServerOptions;
+use vervet_peer::{ALWAYS, FaultPlan};
+use vervet_server::{Role, ServerOptions, User};
 
 fn open(directory: &Path) -> Arc<Cluster> {
     Arc::new(Cluster::open(directory, &DatabaseOptions::default()).expect("a server"))
@@ -25,6 +27,118 @@ fn wait_for(server: &Running, status: u16) -> String {
         assert!(begin.elapsed() < Duration::from_secs(60), "{}", reply.text());
         std::thread::yield_now();
     }
+}
+
+/// Servers of a cluster, made with these options but for their addresses.
+fn cluster(database: &Database, mut made: InitOptions) -> (Vec<Arc<Cluster>>, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ports: Vec<_> =
+        made.servers.iter().map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+    for (server, port) in made.servers.iter_mut().zip(&ports) {
+        server.address = port.local_addr().expect("an address").to_string();
+    }
+    drop(ports);
+    let watch = Watch::new("test");
+    let directories = init(database, &made, &folder.path().join("servers"), &watch).expect("made");
+    (directories.iter().map(|directory| open(directory)).collect(), folder)
+}
+
+/// Every server takes changes over all HTTP interfaces, shows them, and gives the errors of the one that
+/// makes them.
+#[test]
+fn changes_are_sent_on_to_the_leader() {
+    let database = Database::in_memory();
+    database.load_text(Format::TriG, "<urn:a> a <urn:C> ; <urn:p> 1 .").expect("a graph");
+    database.add_constraint(&"unique <urn:C> <urn:p>".parse().expect("a rule")).expect("kept");
+    let mut made = InitOptions::on_host(4, 1, "127.0.0.1", (0, 0));
+    made.voters = made.servers[..3].iter().map(|server| server.name.clone()).collect();
+    made.replicas = 4;
+    let (clusters, _folder) = cluster(&database, made);
+    let hash = vervet_server::hash_password("secret").expect("a hash");
+    let start = |cluster: &Arc<Cluster>| {
+        Running::start(cluster.database(), |options| {
+            options.cluster = Some(Arc::clone(cluster));
+            options.anonymous = Some(Role::Read);
+            options.users = vec![User {
+                name: "ann".to_owned(),
+                password: Some(hash.clone()),
+                token_sha256: None,
+                role: Role::Write,
+            }];
+        })
+    };
+    let servers: Vec<Running> = clusters.iter().map(start).collect();
+    let ann = "authorization: Basic YW5uOnNlY3JldA==";
+    let begin = Instant::now();
+    // Until there is a leader, and all know it.
+    for (server, cluster) in servers.iter().zip(&clusters) {
+        let text = "INSERT DATA { <urn:begin> <urn:of> <urn:test> }";
+        while server.update(text, &[ann]).status != 204 {
+            assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", cluster.changes());
+            std::thread::yield_now();
+        }
+    }
+    let voters = &clusters[..3];
+    assert_eq!(voters.iter().filter(|cluster| cluster.takes_changes()).count(), 1);
+    let shows = |server: &Running, at: usize, query: &str, expected: &str| {
+        // A server that does not vote shows changes a little later.
+        let begin = Instant::now();
+        loop {
+            let found = server.query(query, &["accept: text/csv"]).text();
+            if found.contains(expected) {
+                return;
+            }
+            assert!(at == 3 && begin.elapsed() < Duration::from_secs(60), "server {at}: {query}: {found}");
+            std::thread::yield_now();
+        }
+    };
+    for (at, server) in servers.iter().enumerate() {
+        let update = format!("INSERT DATA {{ <urn:s{at}> <urn:q> \"é {at}\" }}");
+        let reply = server.update(&update, &[ann]).expect(204);
+        assert!(reply.header("vervet-changes").is_some_and(|changes| changes.contains("\"inserted\":1")));
+        shows(server, at, &format!("SELECT ?o {{ <urn:s{at}> <urn:q> ?o }}"), &format!("é {at}"));
+        // A relative name is resolved at the address that the client has used.
+        let form = ["content-type: application/x-www-form-urlencoded", ann];
+        server.send("POST", "/sparql", &form, b"update=INSERT+DATA+{+%3Crel%3E+%3Curn:r%3E+1+}").expect(204);
+        shows(server, at, "SELECT ?s { ?s <urn:r> 1 }", "http://localhost/rel");
+        let path = format!("/store?graph=urn:g{at}");
+        let turtle = ["content-type: text/turtle", ann];
+        server.send("PUT", &path, &turtle, b"<urn:x> <urn:y> <urn:z> .").expect(201);
+        shows(server, at, &format!("SELECT ?o {{ GRAPH <urn:g{at}> {{ ?s ?p ?o }} }}"), "urn:z");
+        server.send("DELETE", &path, &[ann], b"").expect(204);
+        server.send("DELETE", &path, &[ann], b"").expect(404);
+        let json = ["content-type: application/json", ann];
+        let add = format!("{{\"gremlin\": \"g.addV('made').property('n', {at}).count()\"}}");
+        let reply = server.send("POST", "/gremlin", &json, add.as_bytes()).expect(200);
+        assert!(reply.text().contains("\"data\":[1]"), "{}", reply.text());
+        shows(server, at, "SELECT ?n { ?s <urn:vervet:key:n> ?n }", &at.to_string());
+        // Errors are those of the server that takes the change.
+        let reply = server.update("INSERT DATA { <urn:s> }", &[ann]).expect(400);
+        assert!(reply.text().contains("expected"), "{}", reply.text());
+        let twice = server.update("INSERT DATA { <urn:b> a <urn:C> ; <urn:p> 1 }", &[ann]).expect(409);
+        assert!(twice.text().contains("unique"), "{}", twice.text());
+        assert_eq!(server.update(&update, &[]).status, 401);
+        assert_eq!(server.update(&update, &["authorization: Basic YW5uOndyb25n"]).status, 401);
+        // A client cannot make a server answer for another one.
+        server.update(&update, &[ann, "vervet-hops: 99"]).expect(if clusters[at].takes_changes() {
+            204
+        } else {
+            403
+        });
+    }
+    // The answer does not come back: nobody knows here what has become of the change.
+    let leader = clusters.iter().position(|cluster| cluster.takes_changes()).expect("a leader");
+    let at = (0..3).find(|at| *at != leader).expect("three");
+    let faults = clusters[at].faults(&clusters[leader].map().server).expect("a peer");
+    faults.set(FaultPlan { cut_answers: ALWAYS, ..FaultPlan::default() });
+    let reply = servers[at].update("INSERT DATA { <urn:n> <urn:n> <urn:n> }", &[ann]).expect(503);
+    assert!(reply.text().contains("the outcome of this change is unknown"), "{}", reply.text());
+    assert!(reply.text().contains("look before you repeat it"), "{}", reply.text());
+    // It is not sent at all: nothing has changed.
+    faults.set(FaultPlan { refused_connections: ALWAYS, ..FaultPlan::default() });
+    let reply = servers[at].update("INSERT DATA { <urn:m> <urn:m> <urn:m> }", &[ann]).expect(403);
+    assert!(reply.text().contains("changes of this graph go to server"), "{}", reply.text());
+    shows(&servers[leader], leader, "SELECT (COUNT(*) AS ?n) { <urn:m> ?p ?o }", "\n0\r");
 }
 
 #[test]

@@ -1,0 +1,229 @@
+//! Requests that change the graph, sent on to the server of the cluster that takes changes.
+//!
+//! # Shape
+//! A server that does not take changes checks a request as if it did, and refuses it with a failure that says
+//! so ([`Failure::elsewhere`]). The router then sends it on ([`send_on`]): a line with the address of the
+//! client and whether it came over TLS, then the request as HTTP/1.0, through the connection between the
+//! servers. The other server answers it as one of its own clients ([`receive`]); the answer comes back as
+//! HTTP/1.0. The client then sees its change here, too, as far as this server votes.
+//! # Invariants
+//! A request is sent on twice at most: by a server that does not vote to a voter, and by that to the leader.
+//! An error says whether the change may have taken effect.
+
+use crate::context::{Client, RequestContext};
+use crate::http::reply::{Body, Failure, Outcome, Reply};
+use crate::options::Limits;
+use hyper::body::Incoming;
+use hyper::header::{
+    CONNECTION, CONTENT_LENGTH, DATE, EXPECT, HeaderMap, HeaderName, HeaderValue, ORIGIN, TRANSFER_ENCODING,
+    UPGRADE,
+};
+use hyper::http::request::Parts;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use vervet_cluster::Cluster;
+use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
+
+/// How often a request was sent on.
+const HOPS: HeaderName = HeaderName::from_static("vervet-hops");
+
+/// Most times.
+const HOPS_MAX: u32 = 2;
+
+/// Longest request that is sent on, and longest answer that comes back.
+const BYTES_MAX: usize = 15 << 20;
+
+/// Most headers of an answer.
+const HEADERS_MAX: usize = 64;
+
+/// Time that a request may take beyond the limit of queries: for waiting, and for both ways.
+const EXTRA_TIME: Duration = Duration::from_secs(30);
+
+/// Longest wait for a change to be visible here.
+const CATCH_UP_MAX: Duration = Duration::from_secs(5);
+
+/// Bytes between the two ends of a connection within this process.
+const PIPE_BYTES: usize = 256 << 10;
+
+/// Headers that concern one connection, or that the other server makes.
+const OF_CONNECTION: [HeaderName; 7] =
+    [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, EXPECT, UPGRADE, DATE, ORIGIN];
+
+/// Sends a request on to the server that takes changes. `refused`: why this one does not answer it.
+///
+/// # Errors
+/// `refused`: the request cannot be sent on, and has changed nothing. 503: its outcome is unknown.
+pub(crate) async fn send_on(context: &RequestContext<'_>, refused: Failure) -> Outcome {
+    let Some(cluster) = context.state.options.cluster.clone() else { return Err(refused) };
+    let body = context.body.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+    let hops = hops(context.parts) + 1;
+    if hops > HOPS_MAX || body.len() > BYTES_MAX {
+        return Err(refused);
+    }
+    let client = Client { peer: context.caller.peer, tls: context.tls, is_forwarded: true };
+    let bytes = request_bytes(context.parts, client, hops, &body);
+    let time_max = context.state.options.limits.timeout.saturating_add(EXTRA_TIME);
+    let sent = tokio::task::spawn_blocking(move || forward(&cluster, &bytes, time_max)).await;
+    match sent {
+        Ok(Forwarded::Answer(answer)) => reply(&answer).ok_or_else(|| unknown("its answer is damaged")),
+        Ok(Forwarded::NotSent) => Err(refused),
+        Ok(Forwarded::NoAnswer(error)) => Err(unknown(error.message())),
+        Err(_) => Err(unknown("a thread that waited for it has ended")),
+    }
+}
+
+/// What has become of a request.
+enum Forwarded {
+    NotSent,
+    NoAnswer(Error),
+    Answer(Vec<u8>),
+}
+
+fn forward(cluster: &Cluster, bytes: &[u8], time_max: Duration) -> Forwarded {
+    let deadline = Instant::now().checked_add(time_max).map(|end| (end, time_max));
+    let _limits = ThreadLimits { deadline, ..ThreadLimits::default() }.enter();
+    let sent = cluster.taker().map(|taker| cluster.forward(taker, bytes));
+    match sent {
+        None | Some(Err(_)) => Forwarded::NotSent,
+        Some(Ok(Err(error))) => Forwarded::NoAnswer(error),
+        Some(Ok(Ok(answer))) => {
+            // A server that does not vote, or reaches no majority, shows the change a little later.
+            let _ = cluster.catch_up(CATCH_UP_MAX);
+            Forwarded::Answer(answer)
+        }
+    }
+}
+
+fn unknown(why: &str) -> Failure {
+    let message = format!(
+        "the outcome of this change is unknown: the server that takes changes got it, and then {why}"
+    );
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, message)
+        .hint("it may have taken effect: look before you repeat it")
+}
+
+fn hops(parts: &Parts) -> u32 {
+    let value = parts.headers.get(HOPS).and_then(|value| value.to_str().ok());
+    value.and_then(|value| value.parse().ok()).unwrap_or(0).min(HOPS_MAX)
+}
+
+fn request_bytes(parts: &Parts, client: Client, hops: u32, body: &[u8]) -> Vec<u8> {
+    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    let mut bytes =
+        format!("{} {}\n{} {path} HTTP/1.0\r\n", client.peer, client.tls, parts.method).into_bytes();
+    for (name, value) in &parts.headers {
+        if !OF_CONNECTION.contains(name) && *name != HOPS {
+            push_header(name.as_str(), value.as_bytes(), &mut bytes);
+        }
+    }
+    push_header(HOPS.as_str(), hops.to_string().as_bytes(), &mut bytes);
+    push_header(CONTENT_LENGTH.as_str(), body.len().to_string().as_bytes(), &mut bytes);
+    bytes.extend_from_slice(b"\r\n");
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+fn push_header(name: &str, value: &[u8], bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(name.as_bytes());
+    bytes.extend_from_slice(b": ");
+    bytes.extend_from_slice(value);
+    bytes.extend_from_slice(b"\r\n");
+}
+
+/// The response of the other server.
+fn reply(answer: &[u8]) -> Option<Reply> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut head = httparse::Response::new(&mut headers);
+    let httparse::Status::Complete(length) = head.parse(answer).ok()? else { return None };
+    let mut reply = Reply::new(Body::from((answer.get(length..)?.to_vec(),)));
+    *reply.status_mut() = StatusCode::from_u16(head.code?).ok()?;
+    let map: &mut HeaderMap = reply.headers_mut();
+    for header in head.headers.iter() {
+        let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
+        if !OF_CONNECTION.contains(&name) {
+            map.append(name, HeaderValue::from_bytes(header.value).ok()?);
+        }
+    }
+    Some(reply)
+}
+
+/// Answers a request that another server sends on, by `answer`.
+///
+/// # Errors
+/// Corrupt: it is no request. Unavailable: there is no whole answer.
+pub(crate) async fn receive(
+    limits: &Limits,
+    bytes: &[u8],
+    answer: impl AsyncFn(Client, Request<Incoming>) -> Reply,
+) -> Result<Vec<u8>> {
+    let (client, request) =
+        read(bytes).ok_or_else(|| Error::corrupt("a request that was sent on", "it is damaged"))?;
+    let (near, far) = duplex(PIPE_BYTES);
+    let service = service_fn(|request| {
+        let answered = answer(client, request);
+        async move { Ok::<_, Infallible>(answered.await) }
+    });
+    let serving = http1::Builder::new()
+        .max_headers(limits.headers)
+        .max_buf_size(limits.head_bytes.max(PIPE_BYTES))
+        .serve_connection(TokioIo::new(far), service);
+    let (mut reader, mut writer) = tokio::io::split(near);
+    let mut bytes = Vec::new();
+    let reading = async {
+        let mut limited = (&mut reader).take(BYTES_MAX as u64 + 1);
+        limited.read_to_end(&mut bytes).await.map(drop)
+    };
+    // The writing half stays open until the answer is there.
+    let exchange = async { tokio::try_join!(writer.write_all(request), reading).map(drop) };
+    let (served, exchanged) = tokio::join!(serving, exchange);
+    let failed = |what: &dyn std::fmt::Display| {
+        Error::new(ErrorKind::Unavailable, format!("it could not answer: {what}"))
+    };
+    served.map_err(|error| failed(&error))?;
+    exchanged.map_err(|error| failed(&error))?;
+    if bytes.len() > BYTES_MAX {
+        return Err(failed(&format_args!("its answer has more than {BYTES_MAX} bytes; ask it directly")));
+    }
+    Ok(bytes)
+}
+
+/// The client, and the request as HTTP/1.0.
+fn read(bytes: &[u8]) -> Option<(Client, &[u8])> {
+    let at = memchr::memchr(b'\n', bytes)?;
+    let (peer, tls) = std::str::from_utf8(&bytes[..at]).ok()?.split_once(' ')?;
+    let (peer, tls): (IpAddr, bool) = (peer.parse().ok()?, tls.parse().ok()?);
+    Some((Client { peer, tls, is_forwarded: true }, &bytes[at + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_responses() {
+        let answer = b"HTTP/1.0 409 Conflict\r\ncontent-type: text/plain\r\ncontent-length: 3\r\n\r\nno\n";
+        let response = reply(answer).expect("a response");
+        assert_eq!(response.status(), StatusCode::CONFLICT);
+        assert_eq!(response.headers().len(), 1);
+        for end in 0..70 {
+            assert!(reply(&answer[..end]).is_none(), "{end}");
+        }
+    }
+
+    #[test]
+    fn requests_name_their_client() {
+        let (client, rest) = read(b"::1 true\nPOST /update HTTP/1.0\r\n\r\n").expect("a request");
+        assert!(client.tls && client.is_forwarded && client.peer.is_loopback());
+        assert!(rest.starts_with(b"POST"));
+        for wrong in ["", "::1 true", "::1\nPOST", "x true\nPOST", "::1 2\nPOST"] {
+            assert!(read(wrong.as_bytes()).is_none(), "{wrong}");
+        }
+    }
+}
