@@ -1,7 +1,7 @@
 //! `vervet cluster`: makes the directories of a cluster, or starts one on this machine.
 
 use crate::arguments::{ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments};
-use crate::output::{Failure, Outcome, Output};
+use crate::output::{self, Failure, Outcome, Output};
 use crate::progress::Bar;
 use crate::temporary_folder::TemporaryFolder;
 use crate::{cluster_load, cluster_status, demo, input, interrupt};
@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use vervet::{Database, DatabaseOptions, Error, ErrorKind, LoadOptions, Source, Watch};
-use vervet_cluster::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, init_empty, renew_certificate};
+use vervet_cluster::{
+    AUTHORITY_KEY_FILE, InitOptions, Rejoined, check_new, init, init_empty, renew_certificate,
+};
 
 /// The first port for clients: the one of a single server.
 const HTTP_PORT: u16 = 7878;
@@ -30,10 +32,26 @@ pub(crate) fn run(arguments: &ClusterArguments) -> Outcome {
             eprintln!("{} has a new certificate, which is used from its next start on", directory.display());
             Ok(())
         }
+        ClusterCommand::Rejoin { directory } => take_place(directory),
         ClusterCommand::Load(arguments) => cluster_load::run(arguments),
         ClusterCommand::Status(arguments) => cluster_status::run(arguments),
         ClusterCommand::Demo(arguments) => demonstrate(arguments),
     }
+}
+
+fn take_place(directory: &Path) -> Outcome {
+    let report = |server: &str, bytes: u64| {
+        eprintln!("copying {} from server {server}", output::bytes(bytes));
+    };
+    let Rejoined { server, has_copied, had_log } =
+        vervet_cluster::rejoin(directory, &DatabaseOptions::default(), &report)?;
+    let data = if has_copied { "has the data of another server" } else { "keeps its data" };
+    let log = if had_log { ", and gives up its log" } else { "" };
+    eprintln!(
+        "server {server} {data}{log}; it takes its place again when it is started: vervet serve --cluster {}",
+        directory.display()
+    );
+    Ok(())
 }
 
 fn make(arguments: &ClusterInitArguments) -> Outcome {

@@ -32,6 +32,7 @@ mod merging;
 mod origin;
 mod peer_part;
 mod reachability;
+mod rejoin;
 mod voting;
 mod writer_log;
 
@@ -42,4 +43,5 @@ pub use forwarding::Forwarded;
 pub use init::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, init_empty, renew_certificate};
 pub use load::{ClusterLoadOptions, ClusterLoadReport, LoadEvent, load};
 pub use map::{ClusterMap, MAP_FILE, ServerEntry};
+pub use rejoin::{Rejoined, rejoin};
 pub use vervet_driver_cluster::ClusterCounts;

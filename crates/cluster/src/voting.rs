@@ -32,7 +32,9 @@ use std::time::{Duration, Instant};
 use vervet::{Applied, Database, Environment, Follower, LogRecord, SharedLog, Start, Transactions};
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits, lock};
 use vervet_peer::Peer;
-use vervet_raft::{CommittedEntry, Identity, Leadership, Replica, ReplicaOptions, Role, Timing, Transport};
+use vervet_raft::{
+    CommittedEntry, Identity, Leadership, Replica, ReplicaOptions, Role, Timing, Transport, number_at, place,
+};
 
 /// Kind of the messages between voters: none of those of partitions, tasks and followers.
 pub(crate) const VOTERS: u8 = 97;
@@ -42,6 +44,12 @@ const LOG: &str = "voter-";
 
 /// Ends the name of the file that says that a voter has never had a log.
 const NEW: &str = ".new";
+
+/// Ends the name of the file with the number of the beginning of a voter that has begun anew.
+const BEGINNING: &str = ".beginning";
+
+/// Time between two requests to be admitted.
+const JOIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Longest wait of the thread for something new.
 const WAIT: Duration = Duration::from_millis(100);
@@ -57,6 +65,21 @@ pub(crate) fn log_directory(directory: &Path, build: u64) -> PathBuf {
 /// The file that says that the server has never had a log for these data.
 pub(crate) fn new_file(directory: &Path, build: u64) -> PathBuf {
     directory.join(format!("{LOG}{build:016x}{NEW}"))
+}
+
+/// The file with the number of the beginning of a voter that has begun anew.
+pub(crate) fn beginning_file(directory: &Path, build: u64) -> PathBuf {
+    directory.join(format!("{LOG}{build:016x}{BEGINNING}"))
+}
+
+/// The number of the beginning of a voter; 0: it has its first log.
+fn beginning(directory: &Path, build: u64) -> Result<u32> {
+    let path = beginning_file(directory, build);
+    match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(Error::io(format_args!("read {}", path.display()), &error)),
+        Ok(text) => text.trim().parse().map_err(|_| Error::corrupt(path.display(), "it has no number")),
+    }
 }
 
 /// States that the server has never had a log for these data.
@@ -76,7 +99,7 @@ struct PeerTransport(BTreeMap<u64, Peer>);
 impl Transport for PeerTransport {
     fn call(&self, server: u64, request: &[u8], time_max: Duration) -> Result<Vec<u8>> {
         let unknown = || Error::internal(format!("server {server} is no voter"));
-        let peer = self.0.get(&server).ok_or_else(unknown)?;
+        let peer = self.0.get(&place(server)).ok_or_else(unknown)?;
         let deadline = Instant::now().checked_add(time_max).map(|end| (end, time_max));
         let _limits = ThreadLimits { deadline, ..ThreadLimits::default() }.enter();
         peer.send(&[&[VOTERS], request].concat())?.receive()
@@ -204,6 +227,8 @@ struct Course {
     is_shown: bool,
     /// The role that refusals tell.
     role: Option<Role>,
+    /// When this server asked to be admitted last.
+    asked: Option<Instant>,
 }
 
 /// Opens the log of a voter, and takes part in elections from then on. `peer`: a connection to another
@@ -222,7 +247,10 @@ pub(crate) fn open(
     let options = ReplicaOptions {
         environment: environment.clone(),
         directory: log_directory(directory, build),
-        identity: Identity { cluster: map.number(build), server: number_of(map, &map.server) },
+        identity: Identity {
+            cluster: map.number(build),
+            server: number_at(number_of(map, &map.server), beginning(directory, build)?),
+        },
         voters: map.voters.iter().map(|voter| number_of(map, voter)).collect(),
         may_begin: new.exists(),
         timing: Timing::default(),
@@ -319,11 +347,11 @@ impl Voting {
         let status = state.replica.status();
         let progress = lock(&state.progress);
         let leader = match (&progress.leading, state.leader()) {
-            (Some(_), _) => state.servers.get(&state.replica.server()),
+            (Some(_), _) => state.servers.get(&place(state.replica.server())),
             (None, leader) => leader,
         };
         let name = |number: &u64| {
-            state.servers.get(number).map_or_else(|| number.to_string(), |one| one.name.clone())
+            state.servers.get(&place(*number)).map_or_else(|| number.to_string(), |one| one.name.clone())
         };
         let matched = status.voters.iter().map(|(number, index)| (name(number), *index)).collect();
         ChangesStatus {
@@ -362,7 +390,7 @@ impl State {
     /// The other server that leads, if it is known.
     fn leader(&self) -> Option<&ServerEntry> {
         match self.replica.role() {
-            Role::Follower { leader: Some(leader) } => self.servers.get(&leader),
+            Role::Follower { leader: Some(leader) } => self.servers.get(&place(leader)),
             _ => None,
         }
     }
@@ -409,11 +437,25 @@ impl State {
         self.follower.restart_over(start);
     }
 
+    /// Asks to be admitted, if this server has begun anew and is no voter yet.
+    fn join(&self, course: &mut Course) -> Result<(), Stop> {
+        let own = self.replica.server();
+        if place(own) == own || course.asked.is_some_and(|asked| asked.elapsed() < JOIN_INTERVAL) {
+            return Ok(());
+        }
+        course.asked = Some(Instant::now());
+        if self.replica.voters().contains(&own) {
+            return Ok(());
+        }
+        self.replica.join(JOIN_INTERVAL).map_err(Stop::Retry)
+    }
+
     /// Applies the next entries; with all of them, leads if this server is elected.
     fn step(&self, course: &mut Course) -> Result<(), Stop> {
         if let Some(merged) = lock(&self.merged).take() {
             self.go_over(course, merged.start);
         }
+        self.join(course)?;
         let after = lock(&self.progress).after;
         self.replica.wait_for_more(after, WAIT).map_err(Stop::Over)?;
         // What cannot be read here will not be readable later.

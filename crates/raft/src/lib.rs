@@ -36,8 +36,9 @@
 //! [`Replica::read_index`] returns an index that is at least that of any commit acknowledged before the call
 //! (ReadIndex, §6.4 of Ongaro's thesis): no clock decides. Requests share confirmations.
 //! # Not here
-//! Snapshots and compaction: all entries stay in the log, and a voter that is behind receives all that it
-//! misses. Changes of the set of voters. Handing over the leadership: openraft 0.9 has none.
+//! What entries lead to: the caller keeps it, and says up to which entry ([`Replica::compact`]). More or
+//! fewer voters, or others, than those of the first opening. Handing over the leadership: openraft 0.9 has
+//! none.
 //! # Source
 //! D. Ongaro, J. Ousterhout, "In Search of an Understandable Consensus Algorithm", USENIX ATC 2014; openraft
 //! 0.9, where a term may have several leaders of which one is elected.
@@ -59,5 +60,5 @@ mod tests;
 pub use batch::Record;
 pub use leadership::{BATCH_BYTES, IN_FLIGHT_MAX, Leadership, Publish, RECORD_BYTES_MAX, Sequence, WAIT_MAX};
 pub use network::Transport;
-pub use replica::{CommittedEntry, Replica, ReplicaOptions, ReplicaStatus, Role, Timing};
-pub use store::Identity;
+pub use replica::{CommittedEntry, Replica, ReplicaOptions, ReplicaStatus, Role, Timing, number_at, place};
+pub use store::{Identity, LOCK_FILE};

@@ -10,6 +10,7 @@
 //! | 1 | vote | as openraft's `VoteResponse` |
 //! | 2 | read index: confirm the leadership | index (8 bytes) |
 //! | 3 | install: what says that there is a snapshot | vote |
+//! | 4 | join: number of a voter that has begun anew (8 bytes) | empty |
 //! # Dropped calls
 //! openraft drops the future of an append after one heartbeat interval, and sends the same entries again. A
 //! large entry on a slow connection would never arrive that way. So a call runs in a thread of its own until
@@ -37,6 +38,7 @@ pub(crate) const APPEND: u8 = 0;
 pub(crate) const VOTE: u8 = 1;
 pub(crate) const READ_INDEX: u8 = 2;
 pub(crate) const INSTALL: u8 = 3;
+pub(crate) const JOIN: u8 = 4;
 
 /// Longest time of an append, whose bytes may be many.
 const APPEND_TIME_MAX: Duration = Duration::from_secs(30);

@@ -6,7 +6,7 @@
 
 use crate::batch::{self, Record};
 use crate::leadership::Leadership;
-use crate::network::{APPEND, INSTALL, Network, READ_INDEX, Transport, VOTE};
+use crate::network::{APPEND, INSTALL, JOIN, Network, READ_INDEX, Transport, VOTE};
 use crate::position::Position;
 use crate::store::{Identity, Store};
 use crate::types::Types;
@@ -18,6 +18,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
@@ -58,6 +59,23 @@ impl Default for Timing {
     }
 }
 
+/// The place of a voter among all servers: its number without that of its beginning. A voter that has lost
+/// its log has forgotten its votes, so it begins anew with another number of the same place, and takes the
+/// place of the one that it was ([`Replica::join`]).
+#[must_use]
+pub fn place(voter: u64) -> u64 {
+    voter & PLACE_MASK
+}
+
+/// The number of the voter at a place that has begun for the `beginning`-th time; 0 is the first time.
+#[must_use]
+pub fn number_at(place: u64, beginning: u32) -> u64 {
+    place & PLACE_MASK | u64::from(beginning) << PLACE_BITS
+}
+
+const PLACE_BITS: u32 = 16;
+const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
+
 /// How a voter is opened.
 #[derive(Clone, Debug)]
 pub struct ReplicaOptions {
@@ -67,7 +85,8 @@ pub struct ReplicaOptions {
     pub directory: PathBuf,
     /// Whose log it is.
     pub identity: Identity,
-    /// Numbers of all voters, this one included. They are those of the first opening.
+    /// Numbers of all voters, this one included. They are those of the first opening, but for those that have
+    /// begun anew ([`place`]).
     pub voters: BTreeSet<u64>,
     /// A missing log is begun. Only right if this voter has never had one: one that has lost its log has
     /// forgotten its votes and entries that it acknowledged.
@@ -130,8 +149,12 @@ pub struct Replica {
     store: Store,
     position: Position,
     server: u64,
+    /// All voters of the first opening.
+    others: BTreeSet<u64>,
     transport: Arc<dyn Transport>,
     reads: mpsc::UnboundedSender<oneshot::Sender<Result<u64>>>,
+    /// A voter is being admitted.
+    is_admitting: Arc<AtomicBool>,
     /// `None` while it is dropped.
     runtime: Option<Runtime>,
 }
@@ -221,7 +244,18 @@ impl Replica {
         let (reads, requests) = mpsc::unbounded_channel();
         runtime.spawn(confirm(raft.clone(), requests));
         let server = identity.server;
-        let replica = Self { raft, store, position, server, transport, reads, runtime: Some(runtime) };
+        let is_admitting = Arc::default();
+        let replica = Self {
+            raft,
+            store,
+            position,
+            server,
+            others: voters.clone(),
+            transport,
+            reads,
+            is_admitting,
+            runtime: Some(runtime),
+        };
         replica.begin(voters)?;
         Ok(replica)
     }
@@ -232,6 +266,10 @@ impl Replica {
             state.membership_state.effective().membership().voter_ids().collect::<BTreeSet<u64>>()
         }))?;
         let known = known.map_err(|error| ended(&error))?;
+        if known.is_empty() && place(self.server) != self.server {
+            // It is admitted by the others.
+            return Ok(());
+        }
         if known.is_empty() {
             let begun = self.block_on(self.raft.initialize(voters.clone()))?;
             if let Err(error) = begun {
@@ -243,7 +281,8 @@ impl Replica {
             }
             return Ok(());
         }
-        if known != *voters {
+        let places = |all: &BTreeSet<u64>| all.iter().map(|voter| place(*voter)).collect::<BTreeSet<_>>();
+        if places(&known) != places(voters) {
             let what = format!("the voters are servers {voters:?}, those of the log are {known:?}");
             return Err(Error::new(ErrorKind::Input, what).with_hint("the voters of a log do not change"));
         }
@@ -282,9 +321,56 @@ impl Replica {
                 let answer = self.block_on(self.raft.install_snapshot(request))?;
                 wire::write_vote(&answer.map_err(|error| ended(&error))?.vote, out);
             }
+            JOIN => {
+                let number = body.first_chunk::<8>().filter(|_| body.len() == 8);
+                self.admit(u64::from_le_bytes(*number.ok_or_else(|| malformed(wire::Malformed))?))?;
+            }
             READ_INDEX => out.extend_from_slice(&self.confirmed_index()?.to_le_bytes()),
             _ => return Err(malformed(wire::Malformed)),
         }
+        Ok(())
+    }
+
+    /// Asks the leader to admit this server, which has begun anew, in place of the voter that it was. It is
+    /// one some time after: see [`Replica::voters`].
+    ///
+    /// # Errors
+    /// Unavailable: none of the others leads, or all answers failed.
+    pub fn join(&self, time_max: Duration) -> Result<()> {
+        let request = [&[JOIN][..], &self.server.to_le_bytes()].concat();
+        let mut failure = no_leader("no other voter is known");
+        for other in self.others.iter().filter(|other| place(**other) != place(self.server)) {
+            match self.transport.call(*other, &request, time_max) {
+                Ok(_) => return Ok(()),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+
+    /// Begins to admit a server in place of the voter at its place, at the leader.
+    fn admit(&self, server: u64) -> Result<()> {
+        if !matches!(self.role(), Role::Leader { .. }) {
+            return Err(no_leader("this server does not lead"));
+        }
+        let voters = self.voters();
+        if voters.contains(&server) || self.is_admitting.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let (raft, is_admitting) = (self.raft.clone(), Arc::clone(&self.is_admitting));
+        self.runtime()?.spawn(async move {
+            let kept = voters.into_iter().filter(|voter| place(*voter) != place(server));
+            let voters: BTreeSet<u64> = kept.chain([server]).collect();
+            let admitted = async {
+                // Once it has the log, so that commits do not wait for it.
+                raft.add_learner(server, openraft::EmptyNode {}, true).await?;
+                raft.change_membership(voters, false).await
+            };
+            if let Err(error) = admitted.await {
+                tracing::warn!(target: "vervet", "a server that joins the voters was not admitted: {error}");
+            }
+            is_admitting.store(false, Ordering::Release);
+        });
         Ok(())
     }
 

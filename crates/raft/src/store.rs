@@ -63,7 +63,8 @@ const CACHE_BYTES: usize = 64 << 20;
 /// Bytes of entries of one message, unless one entry alone has more.
 pub(crate) const MESSAGE_BYTES: usize = 1 << 20;
 
-const LOCK_FILE: &str = "lock";
+/// Name of the file in the directory of a log that its process has locked.
+pub const LOCK_FILE: &str = "lock";
 
 /// Whose log it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -43,6 +43,13 @@ pub(crate) enum ClusterCommand {
         #[arg(long, value_name = "FILE")]
         authority_key: PathBuf,
     },
+    /// Make a server that has lost its disk ready again: it copies the data of another server, and takes its
+    /// place among the voters when it is started
+    Rejoin {
+        /// Directory of the server, which does not run; it has its map and its certificates
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
     /// Load files into a new cluster: run it in the directory of every server at the same time, each with its
     /// own files
     Load(ClusterLoadArguments),

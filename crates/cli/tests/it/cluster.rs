@@ -284,6 +284,35 @@ fn voters_take_changes() {
     assert!(lines.iter().all(|line| !line.contains("openraft")), "{lines:?}");
 }
 
+/// A server whose disk was lost is made ready again from its map and new certificates.
+#[test]
+fn a_server_that_has_lost_its_disk_rejoins() {
+    let two = Two::made_with(&["--from", "db", "--replicas", "2", "--voters", "2"]);
+    let place = &two.place;
+    let first = two.start(0, &[]);
+    place.fails(&["cluster", "rejoin", "cluster/a"], 1, &["this server runs", "end it first"]);
+    let map = std::fs::read_to_string(place.path("cluster/b/cluster.toml")).unwrap();
+    let authority = std::fs::read(place.path("cluster/b/authority.pem")).unwrap();
+    std::fs::remove_dir_all(place.path("cluster/b")).unwrap();
+    std::fs::create_dir(place.path("cluster/b")).unwrap();
+    place.fails(&["cluster", "rejoin", "cluster/b"], 1, &["there is no server of a cluster in"]);
+    place.file("cluster/b/cluster.toml", &map);
+    std::fs::write(place.path("cluster/b/authority.pem"), authority).unwrap();
+    place.fails(&["cluster", "rejoin", "cluster/b"], 1, &["certificate.pem"]);
+    let key = ["--authority-key", "cluster/authority-key.pem"];
+    place.run(&[&["cluster", "renew-certificate", "cluster/b"], &key[..]].concat());
+    let done = place.run(&["cluster", "rejoin", "cluster/b"]);
+    assert!(
+        done.code == 0 && done.err.contains("copying ") && done.err.contains(" from server a"),
+        "{done:?}"
+    );
+    assert!(
+        done.err.contains("server b has the data of another server; it takes its place again"),
+        "{done:?}"
+    );
+    drop(first);
+}
+
 /// A server with users needs credentials for its status.
 #[test]
 fn status_logs_in() {

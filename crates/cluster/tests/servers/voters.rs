@@ -438,3 +438,74 @@ fn changes_are_merged_into_the_data() {
         assert_eq!(checked.partitions, (4, 4));
     }
 }
+
+/// A voter that has lost its log, or everything but its map and certificates, takes its place again, and its
+/// vote counts: without one of the others, changes go on.
+#[test]
+fn a_voter_that_has_lost_its_files_joins_again() {
+    let twin = graph();
+    let mut options = InitOptions::on_host(3, 2, "127.0.0.1", (0, 0));
+    options.voters = options.servers.iter().map(|server| server.name.clone()).collect();
+    options.replicas = 3;
+    let (mut servers, directories, _folder) = start_options(&graph(), options);
+    let mut number = 0;
+    let mut change = |servers: &[Cluster]| {
+        number += 1;
+        let text =
+            format!("INSERT DATA {{ <urn:new{number}> <urn:next> <urn:v{number}> ; <urn:size> {number} }}");
+        twin.update(&text).expect("an update");
+        update(servers, &text);
+        for query in QUERIES {
+            assert_eq!(wait_for_all(servers, query), answers(&twin, query), "{query}");
+        }
+    };
+    let options = vervet::DatabaseOptions::default();
+    change(&servers);
+    for (round, loses_data) in [false, true, false, true].into_iter().enumerate() {
+        let at = round % 3;
+        let running = vervet_cluster::rejoin(&directories[at], &options, &|_, _| {}).expect_err("it runs");
+        assert_eq!(running.kind(), ErrorKind::Unavailable, "{running}");
+        drop(servers.remove(at));
+        if round == 2 {
+            for server in &servers {
+                server.merge_changes().expect("merged");
+            }
+        }
+        change(&servers);
+        if loses_data {
+            let entries = std::fs::read_dir(&directories[at]).expect("a directory");
+            for path in entries.map(|entry| entry.expect("an entry").path()) {
+                let is_kept = path.extension().is_some_and(|ending| ending == "pem" || ending == "toml");
+                match (is_kept, path.is_dir()) {
+                    (true, _) => {}
+                    (false, true) => std::fs::remove_dir_all(&path).expect("removed"),
+                    (false, false) => std::fs::remove_file(&path).expect("removed"),
+                }
+            }
+        }
+        let rejoined = vervet_cluster::rejoin(&directories[at], &options, &|_, _| {}).expect("ready");
+        assert_eq!((rejoined.has_copied, rejoined.had_log), (loses_data, !loses_data));
+        servers.insert(at, open(&directories[at]));
+        change(&servers);
+        let begun = Instant::now();
+        let is_voter = |servers: &[Cluster]| {
+            let voters = servers[leader(servers)].changes().expect("it changes").voters.expect("it votes");
+            voters.names.len() == 3
+                && voters.matched.iter().filter(|(name, _)| *name == ["a", "b", "c"][at]).count() == 1
+        };
+        while !is_voter(&servers) {
+            assert!(begun.elapsed() < PATIENCE, "{:?}", servers[leader(&servers)].changes());
+            std::thread::yield_now();
+        }
+        // Its vote is needed now.
+        let other = (at + 1) % 3;
+        drop(servers.remove(other));
+        change(&servers);
+        servers.insert(other, open(&directories[other]));
+        change(&servers);
+        // It is the same voter after the next start.
+        drop(servers.remove(at));
+        servers.insert(at, open(&directories[at]));
+        change(&servers);
+    }
+}
