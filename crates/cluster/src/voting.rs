@@ -223,6 +223,9 @@ struct Course {
     /// Index of the last entry that readers may have seen while this server led: from it on the follower has
     /// as much.
     whole_from: u64,
+    /// Index that a majority has confirmed since the start: up to it are all changes that were acknowledged
+    /// before. The log of this server may know a smaller one to be committed.
+    complete_from: Option<u64>,
     /// The database shows the follower.
     is_shown: bool,
     /// The role that refusals tell.
@@ -482,14 +485,21 @@ impl State {
             }
             Role::Leader { term } => {
                 self.lead(term, last)?;
-                *course =
-                    Course { led: Some(term), whole_from: self.replica.committed(), ..Course::default() };
+                *course = Course {
+                    led: Some(term),
+                    whole_from: self.replica.committed(),
+                    complete_from: Some(last),
+                    ..Course::default()
+                };
                 Ok(())
             }
             Role::Follower { leader } => {
                 if course.role != Some(role) {
                     course.role = Some(role);
                     self.follower.refuse(refusal(self.leader()));
+                }
+                if course.complete_from.is_none() && leader.is_some() {
+                    course.complete_from = self.replica.read_index(WAIT).ok();
                 }
                 if last >= course.whole_from {
                     self.follower.show().map_err(stop)?;
@@ -498,7 +508,7 @@ impl State {
                     }
                     let mut progress = lock(&self.progress);
                     progress.shown = progress.shown.max(last);
-                    progress.is_complete |= leader.is_some() && last >= self.replica.committed();
+                    progress.is_complete |= course.complete_from.is_some_and(|index| last >= index);
                     self.moved.notify_all();
                 }
                 Ok(())

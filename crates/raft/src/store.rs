@@ -296,6 +296,14 @@ impl Store {
         {
             state.committed = None;
         }
+        // openraft leads on after a restart if this vote is committed. The entries that a leader has sent are
+        // committed later, and its next records would not follow them. As a candidate it leads in a later
+        // term, behind all entries of this one.
+        if let Some(vote) = &mut state.vote
+            && vote.leader_id.node_id == identity.server
+        {
+            vote.committed = false;
+        }
         let log = Arc::new(Log::open(environment, directory, found, LogOptions::default())?);
         if state.identity.is_none() {
             state.last_record = log.append(IDENTITY, &identity_record(identity))?;

@@ -174,6 +174,23 @@ fn a_failed_sync_ends_the_log() {
     }
 }
 
+/// A server that led when it ended does not lead on: entries of its term may be committed later, in front of
+/// its next records.
+#[test]
+fn a_leader_that_is_started_again_does_not_lead_on() {
+    for (server, is_committed) in [(IDENTITY.server, false), (IDENTITY.server + 1, true)] {
+        let environment = Environment::simulated(1);
+        let vote = Vote::new_committed(5, server);
+        let mut store = open(&environment, 0).expect("opens");
+        block_on(store.save_vote(&vote)).expect("saved");
+        assert_eq!(block_on(store.read_vote()).expect("known"), Some(vote));
+        drop(store);
+        let mut store = open(&environment, 0).expect("opens again");
+        let found = block_on(store.read_vote()).expect("known");
+        assert_eq!(found, Some(Vote { committed: is_committed, ..vote }), "server {server}");
+    }
+}
+
 /// A read that fails is an error and never a shorter list.
 #[test]
 fn a_failed_read_is_no_short_list() {
