@@ -13,6 +13,7 @@ use crate::merging::{Data, Merge, Merging, Place};
 use crate::origin::{Origin, has_log};
 use crate::peer_part::PeerPart;
 use crate::reachability::Reachability;
+use crate::voter_log::VoterLog;
 use crate::voting::{self, Voting};
 use crate::writer_log::WriterLog;
 use std::path::{Path, PathBuf};
@@ -360,14 +361,18 @@ impl Cluster {
                 let opened = voting::open(&options.environment, directory, build, &map, &peer)?;
                 let opened = Arc::new(opened);
                 _ = replica.set(Arc::clone(&opened));
-                let started = Voting::start((database.clone(), follower), opened, &map, data.clone())?;
+                let feed = Arc::new(VoterLog::Here(Arc::downgrade(&opened), number));
+                let started = Voting::start((database.clone(), follower), opened, &map, data.clone(), feed)?;
                 voting.insert(started).as_merge()
             } else {
                 let has_log = |peer: &&Arc<PeerPart>| {
                     let name = peer.peer().name();
                     map.writer.as_deref() == Some(name) || map.voters.iter().any(|voter| voter == name)
                 };
-                let sources = peers.iter().filter(has_log).map(Arc::clone).collect();
+                let sources: Vec<_> = peers.iter().filter(has_log).map(Arc::clone).collect();
+                if !map.voters.is_empty() {
+                    database.feed_from(Arc::new(VoterLog::There(sources.clone())));
+                }
                 following.insert(Following::start(follower, sources, data.clone())?).as_merge()
             };
             merging = data.map(|data| Merging::start(data, merge)).transpose()?;

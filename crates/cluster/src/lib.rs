@@ -7,8 +7,8 @@
 //! # Shape
 //! `map`: which server has which partitions, a file. `init`: making the directories. `cluster`: opening one.
 //! `check`: verifying one. `damage`: remedies. `peer_part`: another server. `reachability`: which of them
-//! answer. `following`: changes from the log of another server. `writer_log`: the log of the writer for the
-//! change feed of such a server. `origin`: which cluster a log belongs to. `voting`: changes whose log
+//! answer. `following`: changes from the log of another server. `writer_log`, `voter_log`: logs for
+//! the change feed. `origin`: which cluster a log belongs to. `voting`: changes whose log
 //! several servers have. `generation`: the data of a server, with more changes in them from time to time.
 //! `forwarding`: requests of clients for the server that takes changes. `merging`: making them. `fetch`:
 //! copying them from another server.
@@ -33,6 +33,7 @@ mod origin;
 mod peer_part;
 mod reachability;
 mod rejoin;
+mod voter_log;
 mod voting;
 mod writer_log;
 

@@ -29,7 +29,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use vervet::{Applied, Database, Environment, Follower, LogRecord, SharedLog, Start, Transactions};
+use vervet::{
+    Applied, Database, Environment, Follower, LogRecord, RecordSource, SharedLog, Start, Transactions,
+};
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits, lock};
 use vervet_peer::Peer;
 use vervet_raft::{
@@ -148,6 +150,20 @@ fn records_of(entries: Vec<CommittedEntry>) -> Vec<LogRecord> {
     records.collect()
 }
 
+/// Some records of the committed entries behind one, or of the first ones behind it that the log has; none if
+/// there are none at present.
+pub(crate) fn records_behind(replica: &Replica, mut after: u64) -> Result<Vec<LogRecord>> {
+    loop {
+        let entries = replica.read(after, ANSWER_BYTES)?;
+        let Some(last) = entries.last().map(|last| last.index) else { return Ok(Vec::new()) };
+        let records = records_of(entries);
+        if !records.is_empty() {
+            return Ok(records);
+        }
+        after = last;
+    }
+}
+
 /// Answers a request for records, at a voter. `log`: number of the log.
 pub(crate) fn answer(
     replica: &Replica,
@@ -184,6 +200,8 @@ pub(crate) struct Voting {
 
 struct State {
     replica: Arc<Replica>,
+    /// The log, for change feeds.
+    feed: Arc<dyn RecordSource>,
     follower: Follower,
     database: Database,
     /// All servers, by number.
@@ -287,11 +305,14 @@ impl Voting {
         replica: Arc<Replica>,
         map: &ClusterMap,
         data: Option<Arc<Data>>,
+        feed: Arc<dyn RecordSource>,
     ) -> Result<Self> {
         let progress = Progress { after: follower.start().position, ..Progress::default() };
         let numbered = |entry: &ServerEntry| (number_of(map, &entry.name), entry.clone());
+        follower.transactions().feed_from(Arc::clone(&feed));
         let state = Arc::new(State {
             replica,
+            feed,
             follower,
             database,
             servers: map.servers.iter().map(numbered).collect(),
@@ -530,6 +551,7 @@ impl State {
         let leadership = self.replica.lead(term).map_err(Stop::Retry)?;
         let log = LeaderLog { leadership: leadership.clone(), replica: Arc::downgrade(&self.replica) };
         let transactions = self.follower.lead(Arc::new(log)).map_err(stop)?;
+        transactions.feed_from(Arc::clone(&self.feed));
         self.database.switch_to(Arc::clone(&transactions));
         {
             let mut progress = lock(&self.progress);

@@ -239,6 +239,12 @@ impl Feed {
         &self.end
     }
 
+    /// Takes the next commits from other transactions of the same graph and log: those that a process begins
+    /// when it leads, or those that follow the next leader.
+    pub fn go_on_with(&mut self, transactions: Arc<Transactions>) {
+        self.transactions = transactions;
+    }
+
     /// Moves the end to the newest commit; returns whether there are commits to visit.
     ///
     /// # Errors

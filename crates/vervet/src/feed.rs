@@ -69,6 +69,16 @@ impl Database {
         self.transactions().feed(after)
     }
 
+    /// Moves the end of a feed to the newest commit; returns whether there are commits to visit. The feed
+    /// goes on where this process has begun or ended to take changes.
+    ///
+    /// # Errors
+    /// See [`FeedRefusal`].
+    pub fn advance_feed(&self, feed: &mut Feed) -> Result<bool, FeedRefusal> {
+        feed.go_on_with(self.transactions());
+        feed.advance()
+    }
+
     /// The current graph, and its position in the change feed.
     ///
     /// # Errors

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use vervet::{Database, ErrorKind, QueryOptions};
+use vervet::{
+    Database, ErrorKind, FeedFormat, FeedLimits, FeedPosition, FeedRefusal, QueryOptions, Timestamp,
+};
 use vervet_cluster::{Cluster, InitOptions};
 
 /// Longest wait for something that has to happen.
@@ -508,4 +510,98 @@ fn a_voter_that_has_lost_its_files_joins_again() {
         servers.insert(at, open(&directories[at]));
         change(&servers);
     }
+}
+
+/// The change feed of a server, by steps of a few commits, each from the position of the one before.
+fn feed_of(server: &Cluster, after: u64, step: u64) -> Result<String, vervet::Error> {
+    let mut position = FeedPosition { commit: Timestamp(after), log: None };
+    let mut text = Vec::new();
+    loop {
+        let mut feed = server.database().feed(Some(position)).map_err(FeedRefusal::into_error)?;
+        let limits = FeedLimits { commits: step, ..FeedLimits::default() };
+        let (format, options) = (FeedFormat::JsonLines, QueryOptions::default());
+        let written = server.database().write_feed(&mut feed, format, limits, &options, &mut text);
+        if written.map_err(FeedRefusal::into_error)? == 0 {
+            return Ok(String::from_utf8(text).expect("a text"));
+        }
+        position = feed.position();
+    }
+}
+
+/// Every server has the change feed of the log of the voters, wherever it leads and whatever was merged; it
+/// goes on over a change of the leader.
+#[test]
+fn voters_have_the_change_feed() {
+    let mut options = InitOptions::on_host(4, 1, "127.0.0.1", (0, 0));
+    options.voters = options.servers[..3].iter().map(|server| server.name.clone()).collect();
+    options.replicas = 4;
+    let (mut servers, directories, _folder) = start_options(&graph(), options);
+    // Several at once, so that entries have the records of several.
+    let change = |servers: &[Cluster], from: u32| {
+        let at = leader(servers);
+        let database = servers[at].database();
+        std::thread::scope(|scope| {
+            for client in 0..8 {
+                scope.spawn(move || {
+                    for number in from..from + 10 {
+                        let text = format!(
+                            "INSERT DATA {{ <urn:c{client}> <urn:n> {number} ; <urn:is> \"{number}\" }}"
+                        );
+                        _ = database.update(&text);
+                    }
+                });
+            }
+        });
+        update(servers, &format!("INSERT DATA {{ <urn:all> <urn:of> {from} }}"));
+        wait_for_all(servers, &format!("ASK {{ <urn:all> <urn:of> {from} }}"));
+    };
+    let check = |servers: &[Cluster], after: u64| {
+        let last = servers[0].database().newest_commit().0;
+        let expected = feed_of(&servers[0], after, u64::MAX).expect("the log has it");
+        assert_eq!(expected.lines().count() as u64, last - after);
+        for (server, step) in servers.iter().zip([1, 3, 7, u64::MAX]) {
+            assert_eq!(feed_of(server, after, step).expect("a feed"), expected, "{}", server.map().server);
+        }
+        last
+    };
+    change(&servers, 0);
+    let first = check(&servers, 0);
+    assert!(first > 40, "{first}");
+    let position = FeedPosition { commit: Timestamp(first), log: None };
+    let mut open_feeds: Vec<_> =
+        servers.iter().map(|server| server.database().feed(Some(position)).expect("a feed")).collect();
+    // Another one leads.
+    let lost = leader(&servers);
+    drop(servers.remove(lost));
+    drop(open_feeds.remove(lost));
+    change(&servers, 100);
+    for (server, feed) in servers.iter().zip(&mut open_feeds) {
+        assert!(server.database().advance_feed(feed).expect("it goes on"), "{}", server.map().server);
+        let (mut text, options) = (Vec::new(), QueryOptions::default());
+        let limits = FeedLimits::default();
+        let written = server.database().write_feed(feed, FeedFormat::JsonLines, limits, &options, &mut text);
+        assert!(written.expect("commits") > 40);
+    }
+    servers.insert(lost, open(&directories[lost]));
+    change(&servers, 200);
+    check(&servers, first);
+    let all = check(&servers, 0);
+    // Entries that are not in the log any more: the feed says so, and goes on behind them.
+    for from in [300, 400] {
+        for server in &servers {
+            server.merge_changes().expect("merged");
+        }
+        change(&servers, from);
+    }
+    let begun = Instant::now();
+    for server in &servers {
+        while let Ok(text) = feed_of(server, 0, u64::MAX) {
+            assert!(begun.elapsed() < PATIENCE, "nothing is purged: {} lines", text.lines().count());
+            std::thread::yield_now();
+        }
+        let error = feed_of(server, 0, u64::MAX).expect_err("purged");
+        assert!(error.message().contains("a checkpoint or a load has replaced them"), "{error}");
+    }
+    let newest = check(&servers, all + 1).saturating_sub(5);
+    check(&servers, newest);
 }

@@ -331,7 +331,7 @@ impl EventStream {
             let mut writer = ChunkWriter::new(sender, limits);
             let options = QueryOptions { timeout: Some(timeout), ..QueryOptions::default() };
             let options = options.with_cancel(&running.token);
-            let result = feed.advance().and_then(|_| {
+            let result = state.database.advance_feed(&mut feed).and_then(|_| {
                 let limits = FeedLimits { bytes: BURST_BYTES, ..FeedLimits::default() };
                 let written =
                     state.database.write_feed(&mut feed, FeedFormat::Events, limits, &options, &mut writer);
