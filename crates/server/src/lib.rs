@@ -52,6 +52,7 @@
 mod admission;
 mod cancel;
 mod config;
+mod consistency;
 mod context;
 mod endpoints;
 mod forwarding;

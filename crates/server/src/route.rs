@@ -1,6 +1,7 @@
 //! Request routing, and what applies to every response: permissions, CORS, errors in a format that the client
 //! reads, and counting.
 
+use crate::consistency;
 use crate::context::{Client, RequestContext};
 use crate::endpoints::api;
 use crate::endpoints::changes;
@@ -169,6 +170,16 @@ async fn route(context: &mut RequestContext<'_>, body: Incoming) -> Outcome {
         return Ok(options(context.parts));
     }
     let reads = *method == Method::GET || *method == Method::HEAD;
+    if matches!(path, "/query" | "/query/" | "/sparql" | "/sparql/" | "/gremlin" | "/gremlin/")
+        || path == "/store"
+        || path.starts_with("/store/")
+    {
+        // No server asks the leader for clients without permissions.
+        if context.parts.headers.contains_key(&consistency::CONSISTENCY) {
+            context.allow(Role::Read).await?;
+            consistency::wait(context).await?;
+        }
+    }
     match path {
         "/query" | "/query/" => {
             context.kind = RequestKind::Query;

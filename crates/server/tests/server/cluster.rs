@@ -126,6 +126,18 @@ fn changes_are_sent_on_to_the_leader() {
             403
         });
     }
+    // A strict read at any voter sees each change at once; elsewhere it says that it cannot.
+    let strict = ["accept: text/csv", "vervet-consistency: strict"];
+    let leading = clusters.iter().position(|cluster| cluster.takes_changes()).expect("a leader");
+    for number in 0..50 {
+        let text = format!("INSERT DATA {{ <urn:strict> <urn:n> {number} }}");
+        servers[leading].update(&text, &[ann]).expect(204);
+        let found = servers[number % 3].query("SELECT (MAX(?n) AS ?m) { <urn:strict> <urn:n> ?n }", &strict);
+        assert!(found.expect(200).text().contains(&format!("\n{number}\r")), "{number}");
+    }
+    assert!(servers[3].query("ASK {}", &strict).expect(400).text().contains("does not vote"));
+    servers[0].query("ASK {}", &["vervet-consistency: eventual"]).expect(400);
+    servers[3].query("ASK {}", &["vervet-consistency: session"]).expect(200);
     // The answer does not come back: nobody knows here what has become of the change.
     let leader = clusters.iter().position(|cluster| cluster.takes_changes()).expect("a leader");
     let at = (0..3).find(|at| *at != leader).expect("three");
