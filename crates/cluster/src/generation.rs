@@ -151,15 +151,17 @@ pub(crate) struct Unfinished<'e> {
 
 impl<'e> Unfinished<'e> {
     pub(crate) fn create(environment: &'e Environment, directory: &Path, position: u64) -> Result<Self> {
+        // What interrupted calls have left.
+        for left in environment.files.list(directory).unwrap_or_default() {
+            let name = left.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if name.strip_suffix(UNFINISHED).is_some_and(|name| position_in(Path::new(name)).is_some()) {
+                let removed = environment.files.remove_dir_all(&left);
+                removed.map_err(|error| Error::io(format_args!("remove {}", left.display()), &error))?;
+            }
+        }
         let mut path = path_of(directory, position).into_os_string();
         path.push(UNFINISHED);
         let path = PathBuf::from(path);
-        match environment.files.remove_dir_all(&path) {
-            Err(error) if error.kind() != NotFound => {
-                return Err(Error::io(format_args!("remove {}", path.display()), &error));
-            }
-            _ => {}
-        }
         create_private(&path)
             .map_err(|error| Error::io(format_args!("create {}", path.display()), &error))?;
         Ok(Self { environment, directory: directory.to_owned(), position, path, is_published: false })
@@ -241,6 +243,27 @@ mod tests {
         let constraints = vec!["unique <urn:a\\b> \"é\"".to_owned(), "required x".to_owned()];
         let checkpoint = Checkpoint::new(7, 12, Timestamp(9), constraints);
         assert_eq!(toml::from_str::<Checkpoint>(&checkpoint.to_text()), Ok(checkpoint));
+    }
+
+    #[test]
+    fn what_was_interrupted_is_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["data-7.tmp", "data-9", "data.partial", "voter-1.tmp"] {
+            std::fs::create_dir_all(folder.path().join(name).join("inner")).expect("made");
+        }
+        let environment = Environment::real();
+        let unfinished = Unfinished::create(&environment, folder.path(), 12).expect("made");
+        let names = || {
+            let entries = std::fs::read_dir(folder.path()).expect("a folder");
+            let names =
+                entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a text"));
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(), ["data-12.tmp", "data-9", "data.partial", "voter-1.tmp"]);
+        drop(unfinished);
+        assert_eq!(names(), ["data-9", "data.partial", "voter-1.tmp"]);
     }
 
     #[test]
