@@ -237,7 +237,9 @@ impl Background {
             self.delta_bytes_max, self.log_bytes_max
         );
         Err(Error::new(ErrorKind::Unavailable, what).with_hint(
-            "nothing was changed; export the graph, and make the files of its servers again from the export",
+            "nothing was changed; where every server has the whole graph and voters take changes, try again in a \
+             while: servers merge changes into their data; elsewhere export the graph, and make the files of its \
+             servers again from the export",
         ))
     }
 
