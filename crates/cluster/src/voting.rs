@@ -468,7 +468,7 @@ impl State {
             return Ok(());
         }
         course.asked = Some(Instant::now());
-        if self.replica.voters().contains(&own) {
+        if self.replica.is_admitted() {
             return Ok(());
         }
         self.replica.join(JOIN_INTERVAL).map_err(Stop::Retry)

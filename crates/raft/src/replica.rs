@@ -73,6 +73,11 @@ pub fn number_at(place: u64, beginning: u32) -> u64 {
     place & PLACE_MASK | u64::from(beginning) << PLACE_BITS
 }
 
+/// Whether a server is the only one of `voters` at its place.
+fn is_alone(voters: &[u64], server: u64) -> bool {
+    voters.contains(&server) && voters.iter().filter(|voter| place(**voter) == place(server)).count() == 1
+}
+
 const PLACE_BITS: u32 = 16;
 const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
 
@@ -331,8 +336,15 @@ impl Replica {
         Ok(())
     }
 
+    /// Whether this server is a voter, and no other has its place. Between the two halves of an exchange both
+    /// are voters: a leader that dies then leaves it to the next one.
+    #[must_use]
+    pub fn is_admitted(&self) -> bool {
+        is_alone(&self.voters(), self.server)
+    }
+
     /// Asks the leader to admit this server, which has begun anew, in place of the voter that it was. It is
-    /// one some time after: see [`Replica::voters`].
+    /// one some time after: see [`Replica::is_admitted`].
     ///
     /// # Errors
     /// Unavailable: none of the others leads, or all answers failed.
@@ -354,7 +366,7 @@ impl Replica {
             return Err(no_leader("this server does not lead"));
         }
         let voters = self.voters();
-        if voters.contains(&server) || self.is_admitting.swap(true, Ordering::AcqRel) {
+        if is_alone(&voters, server) || self.is_admitting.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
         let (raft, is_admitting) = (self.raft.clone(), Arc::clone(&self.is_admitting));
