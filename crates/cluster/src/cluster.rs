@@ -104,9 +104,21 @@ pub(crate) fn open_files(
         return Err(Error::new(ErrorKind::Input, what)
             .with_hint("load files at all servers of the cluster together: vervet cluster load"));
     }
-    let generation = Generation::open_at(&options.environment, data)?;
+    let generation = Generation::open_at(&options.environment, data.clone());
+    let is_lost = !PartitionDirectory::is_published(&options.environment, &data);
+    let generation =
+        generation.map_err(|error| if is_lost { rejoin_hint(error, map, directory) } else { error })?;
     map.check_data(generation.origin)?;
     Ok((identity, generation))
+}
+
+/// Gives the error of lost files the remedy, where there is one.
+pub(crate) fn rejoin_hint(error: Error, map: &ClusterMap, directory: &Path) -> Error {
+    if map.is_replicated() && !map.voters.is_empty() {
+        let command = format!("vervet cluster rejoin {}", directory.display());
+        return error.with_hint(format!("if they are lost, let the server take its place again: {command}"));
+    }
+    error
 }
 
 /// The certificate of a server, which must be that of its map.
@@ -204,7 +216,7 @@ impl Handler for Requests {
         } else if request.first() == Some(&FORWARD) {
             self.forwarded.answer(request, out)
         } else if request.first() == Some(&voting::VOTERS) {
-            self.replica().and_then(|replica| replica.answer(&request[1..], out))
+            self.replica().and_then(|replica| voting::answer_voter(replica, request, out))
         } else if request.first() == Some(&following::READ_LOG) && self.replica.get().is_some() {
             let (after, wait) = following::read_request(request)?;
             self.replica().and_then(|replica| voting::answer(replica, self.log, after, wait, out))
@@ -358,7 +370,10 @@ impl Cluster {
                 let peer = |entry: &ServerEntry| {
                     Peer::new(&entry.name, &entry.address, Arc::clone(&identity), hello())
                 };
-                let opened = voting::open(&options.environment, directory, build, &map, &peer)?;
+                let is_lost = !voter_log.exists();
+                let opened = voting::open(&options.environment, directory, build, &map, &peer);
+                let opened = opened
+                    .map_err(|error| if is_lost { rejoin_hint(error, &map, directory) } else { error })?;
                 let opened = Arc::new(opened);
                 _ = replica.set(Arc::clone(&opened));
                 let feed = Arc::new(VoterLog::Here(Arc::downgrade(&opened), number));

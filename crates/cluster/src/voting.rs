@@ -15,9 +15,10 @@
 //! the thread, or the transactions of a leader, go on over them, and the log drops the entries before the
 //! data before. A voter that was away for longer copies data of another server (`fetch.rs`).
 //! # Messages
-//! A message to another voter is [`VOTERS`] and the bytes of `vervet-raft`. Servers that are no voters ask
-//! the voters for committed entries, as followers ask a writer (`following.rs`); the position of a record is
-//! the index of its entry, which is the same at all voters, so they may ask any of them.
+//! A message to another voter is [`VOTERS`], the number of that voter and the bytes of `vervet-raft`. Servers
+//! that are no voters ask the voters for committed entries, as followers ask a writer (`following.rs`); the
+//! position of a record is the index of its entry, which is the same at all voters, so they may ask any of
+//! them.
 
 use crate::changes_status::{ChangesStatus, VotersStatus};
 use crate::following::{ANSWER_BYTES, PURGED, Stop, stop, write_answer};
@@ -104,8 +105,20 @@ impl Transport for PeerTransport {
         let peer = self.0.get(&place(server)).ok_or_else(unknown)?;
         let deadline = Instant::now().checked_add(time_max).map(|end| (end, time_max));
         let _limits = ThreadLimits { deadline, ..ThreadLimits::default() }.enter();
-        peer.send(&[&[VOTERS], request].concat())?.receive()
+        peer.send(&[&[VOTERS][..], &server.to_le_bytes(), request].concat())?.receive()
     }
+}
+
+/// Answers a message of another voter, at the one that it is for: one that has begun anew at the same place
+/// does not vote, and has no entries, for the one that it was.
+pub(crate) fn answer_voter(replica: &Replica, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let damaged = || Error::corrupt("a message of another voter", "it ends early");
+    let (target, message) = request[1..].split_first_chunk::<8>().ok_or_else(damaged)?;
+    let target = u64::from_le_bytes(*target);
+    if target != replica.server() && !Replica::is_for_any(message) {
+        return Err(Error::new(ErrorKind::Unavailable, "the voter that this is for is no more"));
+    }
+    replica.answer(message, out)
 }
 
 /// The log of a leader, for its transactions.

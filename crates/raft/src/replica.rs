@@ -302,7 +302,15 @@ impl Replica {
         Ok(self.runtime()?.block_on(future))
     }
 
-    /// Answers a message of another voter.
+    /// Whether a message may be answered by whichever voter has the place of its receiver.
+    #[must_use]
+    pub fn is_for_any(request: &[u8]) -> bool {
+        request.first() == Some(&JOIN)
+    }
+
+    /// Answers a message of another voter. The caller has checked that it is for this one
+    /// ([`Replica::server`]), unless it is for any: what the voter was that this server was before is not
+    /// what it is.
     ///
     /// # Errors
     /// Corrupt: it is no message. Unavailable: this voter has ended, or is not the leader.
