@@ -16,6 +16,7 @@
 //! | [`wire`] | Gremlin through the server, with TinkerPop's driver |
 //! | [`estimates`] | estimated and actual rows of all plans |
 //! | [`cluster_sheet`] | the queries of LUBM over several servers |
+//! | [`cluster_transactions`] | small transactions at servers that elect a leader |
 //! | [`targets`] | performance targets |
 //! | [`report`], [`sections`], [`table`], [`data`] | output and input |
 //!
@@ -24,6 +25,7 @@
 
 pub mod all;
 pub mod cluster_sheet;
+pub mod cluster_transactions;
 pub mod compare;
 pub mod data;
 pub mod digest;

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use vervet_bench::all::AllOptions;
 use vervet_bench::cluster_sheet::{self, SheetOptions};
+use vervet_bench::cluster_transactions::{self, ClusterTransactionOptions};
 use vervet_bench::compare::Contest;
 use vervet_bench::data::PlainFile;
 use vervet_bench::engine::Engine;
@@ -300,6 +301,8 @@ enum Command {
     },
     /// The queries of LUBM over several servers: time, requests, bytes, rows moved
     ClusterSheet(SheetOptions),
+    /// Small transactions at three voters beside one database: commits, latency, processor time
+    ClusterTransactions(ClusterTransactionOptions),
     /// Heavy queries on a GPU beside the CPU, and beside the figures of Wukong+G
     Gpu(GpuArguments),
     /// Estimated and actual rows of every step of the plans of all benchmark queries
@@ -775,6 +778,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
             Ok(true)
         }
         Command::ClusterSheet(options) => cluster_sheet::run(options),
+        Command::ClusterTransactions(options) => cluster_transactions::run(options),
         Command::Generate(what) => generate(what).map(|()| true),
     }
 }

@@ -37,6 +37,8 @@ mod test_failure;
 pub mod tinkerpop;
 mod twin;
 mod update;
+pub mod voter_chaos;
+pub mod voter_processes;
 
 pub mod partitions;
 pub use report::{Outcome, Report};

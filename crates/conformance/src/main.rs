@@ -9,7 +9,7 @@ use vervet_conformance::random::Verdict;
 use vervet_conformance::{
     Outcome, Report, acid, chaos, cluster, device, history, known, ldbc, lubm, namespaces, partitions,
     random, random_flow, random_gremlin, random_update, rdf, social_network, sparql, test_data, tinkerpop,
-    tinkerpop_suite, w3c_suites,
+    tinkerpop_suite, voter_chaos, w3c_suites,
 };
 
 /// Runs the random case of a seed.
@@ -22,7 +22,8 @@ const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | 
                      [--wire graphson|graphbinary [--python PATH]] | \
                      ldbc [--only QUERY] [--data tiny|sf0.1] [--language gremlin|sparql] [--verbose] | acid [--full] [SEED] | \
                      history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM] | \
-                     cluster-chaos [--minutes N] [--rounds N] [--seed S] [--fault NAME] [--servers N] [--namespaces]\n\
+                     cluster-chaos [--minutes N] [--rounds N] [--seed S] [--fault NAME] [--servers N] [--namespaces] | \
+                     cluster-chaos --voters [--kills N] [--restarts N] [--stops N] [--seed S] [--clients N]\n\
                      each with [--partitions P]: databases in memory consist of P partitions, a power of two\n\
                      lubm, sparql, random, random-gremlin, tinkerpop, ldbc with [--cluster N [--changes]]: graphs are spread over N processes, with changes of the writer\n\
                      acid with [--cluster N]: transactions over N processes\n\
@@ -181,6 +182,22 @@ fn run(arguments: &[String]) -> Result<Report, String> {
             let seed = rest.first().map_or(Ok(1), number)?;
             let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
             acid::run(form, folder.path(), seed, &mut report);
+        }
+        Some((suite, rest)) if suite == "cluster-chaos" && rest.iter().any(|option| option == "--voters") => {
+            let mut options = voter_chaos::Options::default();
+            let mut rest = rest.iter().filter(|option| *option != "--voters");
+            while let Some(option) = rest.next() {
+                let value = rest.next().ok_or_else(|| format!("{option} needs a value"))?;
+                match option.as_str() {
+                    "--kills" => options.kills = small(value)? as usize,
+                    "--restarts" => options.restarts = small(value)? as usize,
+                    "--stops" => options.stops = small(value)? as usize,
+                    "--seed" => options.seed = number(value)?,
+                    "--clients" => options.clients = small(value)?.clamp(1, 256) as usize,
+                    _ => return Err(USAGE.to_owned()),
+                }
+            }
+            voter_chaos::run(&options, &mut report)?;
         }
         Some((suite, rest)) if suite == "cluster-chaos" => {
             let mut options = chaos::Options::default();

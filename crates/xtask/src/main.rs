@@ -5,7 +5,8 @@
 //!   `protocol`, `random`, `random-update`, `random-gremlin` (`--against tinkergraph`), `tinkerpop`, `ldbc`
 //!   (queries of the social network), `acid` (`acid --full` with long sleeps) or `history`
 //!   (docs/histories.md).
-//! * `cargo xtask cluster-chaos` kills, stops and cuts off servers of a cluster in the middle of queries.
+//! * `cargo xtask cluster-chaos` kills, stops and cuts off servers of a cluster in the middle of queries;
+//!   `cluster-chaos --voters` kills and stops voters under a load of updates.
 //! * `cargo xtask tidy` runs source checks beyond lints.
 //! * `cargo xtask page` builds and tests the web console if npm is available. `ci` does the same.
 //! * `cargo xtask python` builds the module of the Python package and runs its tests, if there is a Python
@@ -38,7 +39,7 @@ mod tidy;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | gpu check | gpu build FOLDER | gpu mutate | gpu sanitize | gpu random [COUNT] | conformance lubm | sparql | rdf | protocol | random | random-update | random-flow | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S]\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | gpu check | gpu build FOLDER | gpu mutate | gpu sanitize | gpu random [COUNT] | conformance lubm | sparql | rdf | protocol | random | random-update | random-flow | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S] | cluster-chaos --voters [--kills N] [--restarts N] [--stops N] [--seed S] [--clients N]\n";
 
 /// A step of CI: its name, its command, and its environment variables.
 struct Step {
@@ -104,8 +105,11 @@ fn main() -> ExitCode {
             cargo(&run, &[])
         }
         ["cluster-chaos", options @ ..] => {
+            // Its servers are processes of the program beside it.
+            let program = ["build", "--release", "--quiet", "-p", "vervet-cli"];
+            let built = if options.contains(&"--voters") { cargo(&program, &[]) } else { Ok(()) };
             let run = ["run", "--release", "--quiet", "-p", "vervet-conformance", "--", "cluster-chaos"];
-            cargo(&[&run, options].concat(), &[])
+            built.and_then(|()| cargo(&[&run, options].concat(), &[]))
         }
         ["conformance", suite @ ..] => {
             let run = ["run", "--release", "--quiet", "-p", "vervet-conformance", "--"];

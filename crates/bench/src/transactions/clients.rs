@@ -60,7 +60,7 @@ impl Outcome {
 ///
 /// # Errors
 /// Any other error of `attempt`, of the first client with one.
-pub(super) fn run(load: Load, attempt: impl Fn(usize, u64) -> Result<()> + Sync) -> Result<Outcome> {
+pub(crate) fn run(load: Load, attempt: impl Fn(usize, u64) -> Result<()> + Sync) -> Result<Outcome> {
     let (start, stop) = (Barrier::new(load.clients + 1), AtomicBool::new(false));
     let client = |client: usize| -> Result<(u64, u64, Vec<u64>)> {
         let warmed = (0..load.warm_up).try_for_each(|number| match attempt(client, number) {

@@ -13,6 +13,7 @@ mod options;
 mod readers;
 mod steady;
 
+pub(crate) use clients::run as run_clients;
 pub use clients::{Load, Outcome};
 pub use graphs::{Data, StorageLocation};
 pub use options::{PARTS, TransactionOptions};

@@ -270,6 +270,30 @@ fn die_under_load(replicas: usize) {
     assert!(replicas == 1 || merged.load(Ordering::Relaxed) > 10, "changes were merged");
 }
 
+/// A voter that was away is complete once it shows what the others have committed meanwhile.
+#[test]
+fn a_voter_that_comes_back_is_complete_with_everything() {
+    let (mut servers, directories, _folder) = start(&graph(), 3, 3);
+    update(&servers, "INSERT DATA { <urn:x> <urn:is> 0 }");
+    for round in 0..3 {
+        let follower = (leader(&servers) + 1) % servers.len();
+        drop(servers.remove(follower));
+        for number in 1..=40 {
+            update(&servers, &format!("INSERT DATA {{ <urn:x> <urn:is> {} }}", round * 40 + number));
+        }
+        let back = open(&directories[follower]);
+        let begun = Instant::now();
+        while !back.changes().is_some_and(|changes| changes.is_complete) {
+            assert!(begun.elapsed() < PATIENCE, "{:?}", back.changes());
+            std::thread::yield_now();
+        }
+        // And the row with the name of the column.
+        let found = answers(back.database(), "SELECT ?n { <urn:x> <urn:is> ?n }").len() - 1;
+        assert_eq!(found, round * 40 + 41, "round {round}");
+        servers.insert(follower, back);
+    }
+}
+
 /// A voter that has lost its log does not vote again.
 #[test]
 fn a_voter_without_its_log_does_not_start() {
