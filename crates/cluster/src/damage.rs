@@ -1,6 +1,7 @@
 //! What to do about damaged files of a server. It has no backups of its own: some of its files are at all
 //! servers, and the others can only be made again.
 
+use crate::map::ClusterMap;
 use std::path::Path;
 use vervet_model::{Error, ErrorKind};
 
@@ -18,6 +19,13 @@ pub(crate) fn with_remedy(error: Error, directory: &Path) -> Error {
             "put back a copy of the log of changes that was made earlier; or export the graph from a server that \
              follows (GET /store), which has the changes that it has shown, and make the cluster again from the \
              export: vervet load DB FILE, vervet cluster init NEW --from DB; vervet check {} reads the log again",
+            directory.display()
+        ));
+    }
+    if ClusterMap::read(directory).is_ok_and(|map| map.is_replicated() && !map.voters.is_empty()) {
+        return error.with_hint(format!(
+            "end the server, and let it take the data of another one: vervet cluster rejoin {}; never put back a copy \
+             of its directory that was made earlier",
             directory.display()
         ));
     }

@@ -142,8 +142,7 @@ fn copy(
     }
     // Before older data go.
     let copied = Generation::open_at(environment, unfinished.path.clone())?;
-    let all: Vec<usize> = (0..copied.files.partitioning().count()).collect();
-    copied.files.verify_files(&all)?;
+    copied.verify()?;
     if (copied.origin, copied.checkpoint.position) != (origin, position) {
         let what = format_args!("data of server {}", source.name());
         return Err(Error::corrupt(what, "they are not those that were asked for"));

@@ -136,6 +136,10 @@ struct Progress {
     after: u64,
     /// Readers see all records up to this one: as much has to be there again before they see something else.
     whole_from: u64,
+    /// The end of the log as of the first answer: with it, this server has once had all changes.
+    complete_from: Option<u64>,
+    /// The log is another one: readers see what they have until all of it is there.
+    waits_for_all: bool,
     /// The end of the log as of the last answer.
     end: u64,
     /// The last request has failed, or a record could not be applied.
@@ -286,22 +290,27 @@ impl State {
             // These records are behind those of another opening: they are asked for again, from the first.
             self.follower.restart();
             let after = self.follower.start().position;
-            *lock(&self.progress) = Progress { log: Some(log), after, end, ..Progress::default() };
+            *lock(&self.progress) =
+                Progress { log: Some(log), after, end, waits_for_all: true, ..Progress::default() };
             return Ok(());
         }
         let bytes: usize = records.iter().map(|record| record.payload.len()).sum();
         self.log_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        match records.is_empty() {
-            true if after < whole_from => {}
-            true => self.follower.show().map_err(stop)?,
-            false => drop(self.follower.apply(&records).map_err(stop)?),
+        if !records.is_empty() {
+            self.follower.apply(&records).map_err(stop)?;
         }
         let mut progress = lock(&self.progress);
         progress.log = Some(log);
         progress.after = records.last().map_or(after, |last| last.lsn);
-        // The log may end with marks, which are no records.
-        progress.end = if records.is_empty() { progress.after } else { end };
-        progress.is_complete |= records.is_empty() && after >= whole_from;
+        let has_all = records.is_empty();
+        progress.waits_for_all &= !has_all;
+        if progress.after >= whole_from && !progress.waits_for_all {
+            self.follower.show().map_err(stop)?;
+            let complete_from = *progress.complete_from.get_or_insert(end);
+            // The log may end with marks, which are no records.
+            progress.is_complete |= has_all || progress.after >= complete_from;
+        }
+        progress.end = if has_all { progress.after } else { end };
         Ok(())
     }
 }

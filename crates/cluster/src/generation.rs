@@ -18,6 +18,7 @@ use std::sync::Arc;
 use vervet::{Applied, Environment, Start, Timestamp};
 use vervet_model::{Error, Result, Watch};
 use vervet_partition::{PartitionDirectory, PartitionedBase};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Name of the directory of the first data within that of a server, which begins the names of later ones.
 pub(crate) const DATA: &str = "data";
@@ -40,11 +41,26 @@ pub(crate) struct Checkpoint {
     pub(crate) timestamp: u64,
     #[serde(default)]
     pub(crate) constraints: Vec<String>,
+    /// Hash of all other fields, in hexadecimal.
+    checksum: String,
 }
 
 impl Checkpoint {
     pub(crate) fn new(origin: u64, position: u64, timestamp: Timestamp, constraints: Vec<String>) -> Self {
-        Self { origin: format!("{origin:016x}"), position, timestamp: timestamp.0, constraints }
+        let mut checkpoint = Self {
+            origin: format!("{origin:016x}"),
+            position,
+            timestamp: timestamp.0,
+            constraints,
+            checksum: String::new(),
+        };
+        checkpoint.checksum = checkpoint.expected_checksum();
+        checkpoint
+    }
+
+    fn expected_checksum(&self) -> String {
+        let fields = format!("{} {} {} {:?}", self.origin, self.position, self.timestamp, self.constraints);
+        format!("{:016x}", xxh3_64(fields.as_bytes()))
     }
 
     /// The text of the file. Constraints have no control characters.
@@ -53,11 +69,12 @@ impl Checkpoint {
         let constraints: Vec<String> = self.constraints.iter().map(quoted).collect();
         format!(
             "# What these data have of the log of changes.\norigin = \"{}\"\nposition = {}\ntimestamp = {}\n\
-             constraints = [{}]\n",
+             constraints = [{}]\nchecksum = \"{}\"\n",
             self.origin,
             self.position,
             self.timestamp,
-            constraints.join(", ")
+            constraints.join(", "),
+            self.checksum
         )
     }
 
@@ -68,7 +85,8 @@ impl Checkpoint {
             Err(error) if error.kind() == NotFound => return Ok(None),
             Err(error) => return Err(Error::io(format_args!("read {}", path.display()), &error)),
         };
-        let checkpoint = std::str::from_utf8(&bytes).ok().and_then(|text| toml::from_str(text).ok());
+        let checkpoint = std::str::from_utf8(&bytes).ok().and_then(|text| toml::from_str::<Self>(text).ok());
+        let checkpoint = checkpoint.filter(|found| found.checksum == found.expected_checksum());
         let damaged = || Error::corrupt(path.display(), "it does not say what the data have");
         checkpoint.map(Some).ok_or_else(damaged)
     }
@@ -102,7 +120,28 @@ pub(crate) fn newest_path(environment: &Environment, directory: &Path) -> Result
     Ok(newest.map_or_else(|| directory.join(DATA), |position| path_of(directory, position)))
 }
 
+/// Removes all data of a server but those in `kept`.
+pub(crate) fn remove_others(environment: &Environment, directory: &Path, kept: &Path) -> Result<()> {
+    for path in environment.files.list(directory).unwrap_or_default() {
+        if path != kept && (path.ends_with(DATA) || position_in(&path).is_some()) {
+            let removed = environment.files.remove_dir_all(&path);
+            removed.map_err(|error| Error::io(format_args!("remove {}", path.display()), &error))?;
+        }
+    }
+    Ok(())
+}
+
 impl Generation {
+    /// Compares every byte of the files with the catalog, and opens them.
+    ///
+    /// # Errors
+    /// Corrupt: a file is missing or damaged.
+    pub(crate) fn verify(&self) -> Result<()> {
+        let all: Vec<usize> = (0..self.files.partitioning().count()).collect();
+        self.files.verify_files(&all)?;
+        self.whole().map(drop)
+    }
+
     /// The newest data of a server.
     ///
     /// # Errors
@@ -117,8 +156,13 @@ impl Generation {
         let found = Checkpoint::read(environment, &path)?;
         let checkpoint =
             found.unwrap_or_else(|| Checkpoint::new(files.build(), 0, Timestamp::default(), Vec::new()));
-        let damaged = |_| Error::corrupt(path.join(CHECKPOINT_FILE).display(), "it names no build");
-        let origin = u64::from_str_radix(&checkpoint.origin, 16).map_err(damaged)?;
+        let damaged =
+            || Error::corrupt(path.join(CHECKPOINT_FILE).display(), "it is not that of this directory");
+        let origin = u64::from_str_radix(&checkpoint.origin, 16).map_err(|_| damaged())?;
+        let is_unfinished = path.to_str().is_some_and(|name| name.ends_with(UNFINISHED));
+        if !is_unfinished && position_in(&path).unwrap_or(0) != checkpoint.position {
+            return Err(damaged());
+        }
         Ok(Self { path, files, origin, checkpoint })
     }
 
@@ -186,6 +230,10 @@ impl<'e> Unfinished<'e> {
         let target = path_of(directory, *position);
         let files = &environment.files;
         let renamed = files.sync_dir(path).and_then(|()| {
+            // Data of that position that could not be used.
+            if files.exists(&target)? {
+                files.remove_dir_all(&target)?;
+            }
             files.rename(path, &target)?;
             files.sync_dir(directory)
         });
@@ -242,7 +290,19 @@ mod tests {
     fn a_checkpoint_is_its_file() {
         let constraints = vec!["unique <urn:a\\b> \"é\"".to_owned(), "required x".to_owned()];
         let checkpoint = Checkpoint::new(7, 12, Timestamp(9), constraints);
-        assert_eq!(toml::from_str::<Checkpoint>(&checkpoint.to_text()), Ok(checkpoint));
+        let text = checkpoint.to_text();
+        assert_eq!(toml::from_str::<Checkpoint>(&text), Ok(checkpoint.clone()));
+        let folder = tempfile::tempdir().expect("a folder");
+        let read = |text: &str| {
+            std::fs::write(folder.path().join(CHECKPOINT_FILE), text).expect("written");
+            Checkpoint::read(&Environment::real(), folder.path())
+        };
+        assert_eq!(read(&text).expect("whole"), Some(checkpoint));
+        for (from, to) in
+            [("position = 12", "position = 13"), ("timestamp = 9", "timestamp = 8"), ("unique", "single")]
+        {
+            assert!(read(&text.replace(from, to)).is_err(), "{to}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use vervet::{Applied, Environment, Start};
-use vervet_model::{Result, ThreadLimits, Watch, lock};
+use vervet_model::{Error, Result, ThreadLimits, Watch, lock};
 
 /// Changes over the data that are merged: this share of its statements, …
 const CHANGES_SHARE: u64 = 8;
@@ -79,13 +79,18 @@ pub(crate) struct Data {
     newest: Mutex<(u64, u64)>,
     /// The same position, for who does not wait.
     position: AtomicU64,
+    /// The last copy that failed, and when.
+    failure: Mutex<Option<(Error, Instant)>>,
 }
+
+/// Time after a copy that failed until the next attempt.
+const FETCH_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Data {
     pub(crate) fn new(place: Place, generation: &Generation) -> Self {
         let position = generation.checkpoint.position;
         let newest = Mutex::new((position, generation.files.statement_count()));
-        Self { place, newest, position: AtomicU64::new(position) }
+        Self { place, newest, position: AtomicU64::new(position), failure: Mutex::default() }
     }
 
     /// Position of the newest data.
@@ -101,6 +106,11 @@ impl Data {
     /// Copies data of another server with the changes up to `least` at least.
     pub(crate) fn fetch(&self, least: u64) -> Result<Start> {
         let Place { environment, directory, origin, sources } = &self.place;
+        if let Some((error, at)) = &*lock(&self.failure)
+            && at.elapsed() < FETCH_INTERVAL
+        {
+            return Err(error.clone());
+        }
         let mut newest = lock(&self.newest);
         let report = |server: &str, bytes: u64| {
             tracing::info!(
@@ -109,7 +119,9 @@ impl Data {
                  server {server}"
             );
         };
-        let generation = fetch(environment, (directory, *origin), sources, least, &report)?;
+        let generation = fetch(environment, (directory, *origin), sources, least, &report);
+        let generation =
+            generation.inspect_err(|error| *lock(&self.failure) = Some((error.clone(), Instant::now())))?;
         self.take_note(&mut newest, &generation);
         generation.whole()
     }
@@ -192,7 +204,7 @@ impl Merging {
             }
         };
         let thread = std::thread::Builder::new().name("merge".to_owned()).spawn(run);
-        let failed = |error| vervet_model::Error::io("start a thread that merges changes", &error);
+        let failed = |error| Error::io("start a thread that merges changes", &error);
         let thread = Some(thread.map_err(failed)?);
         Ok(Self { data, of, stop, thread })
     }

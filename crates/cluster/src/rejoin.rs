@@ -11,7 +11,7 @@
 use crate::cluster::open_identity;
 use crate::damage::with_remedy;
 use crate::fetch::fetch;
-use crate::generation::{Generation, newest_path};
+use crate::generation::{Generation, remove_others};
 use crate::map::ClusterMap;
 use crate::peer_part::PeerPart;
 use crate::voting::{beginning_file, log_directory, mark_new, new_file};
@@ -19,7 +19,6 @@ use std::path::Path;
 use std::sync::Arc;
 use vervet::DatabaseOptions;
 use vervet_model::{Error, ErrorKind, Result};
-use vervet_partition::PartitionDirectory;
 use vervet_peer::{Hello, Peer};
 
 /// What [`rejoin`] has done.
@@ -72,8 +71,12 @@ fn take_place(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str,
         })?;
         drop(guard);
     }
-    let data = newest_path(environment, directory)?;
-    let has_copied = !PartitionDirectory::is_published(environment, &data);
+    // A log is given up only for data that are whole.
+    let opened = Generation::open(environment, directory).and_then(|generation| {
+        map.check_data(generation.origin)?;
+        generation.verify()
+    });
+    let has_copied = opened.is_err();
     if has_copied {
         let hello = || Hello { cluster: map.number(origin), server: own.name.clone() };
         let others = map.servers.iter().filter(|entry| entry.name != own.name);
@@ -81,9 +84,8 @@ fn take_place(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str,
             Arc::new(PeerPart::new(Peer::new(&entry.name, &entry.address, Arc::clone(&identity), hello())))
         };
         let sources: Vec<_> = others.map(source).collect();
-        fetch(environment, (directory, origin), &sources, 0, report)?;
-    } else {
-        map.check_data(Generation::open(environment, directory)?.origin)?;
+        let fetched = fetch(environment, (directory, origin), &sources, 0, report)?.path;
+        remove_others(environment, directory, &fetched)?;
     }
     if map.voters.contains(&own.name) {
         let random = environment.random.next_u64();

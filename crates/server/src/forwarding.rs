@@ -13,6 +13,7 @@
 use crate::context::{Client, RequestContext};
 use crate::http::reply::{Body, Failure, Outcome, Reply};
 use crate::options::Limits;
+use crate::state::overloaded;
 use hyper::body::Incoming;
 use hyper::header::{
     CONNECTION, CONTENT_LENGTH, DATE, EXPECT, HeaderMap, HeaderName, HeaderValue, ORIGIN, TRANSFER_ENCODING,
@@ -59,13 +60,18 @@ const OF_CONNECTION: [HeaderName; 7] =
 /// Sends a request on to the server that takes changes. `refused`: why this one does not answer it.
 ///
 /// # Errors
-/// `refused`: the request cannot be sent on, and has changed nothing. 503: its outcome is unknown.
+/// `refused`, 413: the request is not sent on. 503: the other server cannot be reached, and nothing was
+/// changed, or the outcome is unknown, which the message says.
 pub(crate) async fn send_on(context: &RequestContext<'_>, refused: Failure) -> Outcome {
     let Some(cluster) = context.state.options.cluster.clone() else { return Err(refused) };
     let body = context.body.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
     let hops = hops(context.parts) + 1;
-    if hops > HOPS_MAX || body.len() > BYTES_MAX {
+    if hops > HOPS_MAX {
         return Err(refused);
+    }
+    if body.len() > BYTES_MAX {
+        let what = format!("a change of more than {BYTES_MAX} bytes is not sent on: {}", refused.text());
+        return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, what));
     }
     let client = Client { peer: context.caller.peer, tls: context.tls, is_forwarded: true };
     let bytes = request_bytes(context.parts, client, hops, &body);
@@ -73,7 +79,11 @@ pub(crate) async fn send_on(context: &RequestContext<'_>, refused: Failure) -> O
     let sent = tokio::task::spawn_blocking(move || forward(&cluster, &bytes, time_max)).await;
     match sent {
         Ok(Forwarded::Answer(answer)) => reply(&answer).ok_or_else(|| unknown("its answer is damaged")),
-        Ok(Forwarded::NotSent) => Err(refused),
+        Ok(Forwarded::NotSent) => Err(overloaded(
+            "the server that takes changes cannot be reached from here; nothing was changed",
+            1,
+        )
+        .hint("try again in a second: the voters elect another one, if there are voters")),
         Ok(Forwarded::NoAnswer(error)) => Err(unknown(error.message())),
         Err(_) => Err(unknown("a thread that waited for it has ended")),
     }

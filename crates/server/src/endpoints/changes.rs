@@ -186,11 +186,23 @@ async fn open(
     description: RequestDescription,
     after: Option<FeedPosition>,
 ) -> Outcome<Feed> {
-    update::work(state, description, move |state, _| state.database.feed(after).map_err(refused)).await
+    let is_behind = is_behind(state);
+    let opened = update::work(state, description, move |state, _| Ok(state.database.feed(after))).await?;
+    opened.map_err(|refusal| refused(refusal, is_behind))
 }
 
-fn refused(refusal: FeedRefusal) -> Failure {
+/// Whether this server of a cluster does not have all changes yet.
+fn is_behind(state: &State) -> bool {
+    let changes = state.options.cluster.as_ref().and_then(|cluster| cluster.changes());
+    changes.is_some_and(|changes| !changes.is_complete)
+}
+
+fn refused(refusal: FeedRefusal, is_behind: bool) -> Failure {
     match refusal {
+        FeedRefusal::Future(_) if is_behind => {
+            let what = "this server does not have all changes of the graph yet";
+            overloaded(what, 1).hint("ask again in a moment, or another server")
+        }
         FeedRefusal::Gone(error) => with_status(StatusCode::GONE, &error),
         FeedRefusal::Future(error) => with_status(StatusCode::BAD_REQUEST, &error),
         FeedRefusal::Failed(error) if error.kind() == ErrorKind::Unsupported => {

@@ -55,6 +55,10 @@ impl LastPoll {
             tracing::warn!(commits, log_bytes = status.log_bytes, "commits wait for checkpoints");
         }
         match &status.refusal {
+            // Another server of the cluster takes changes now.
+            Some(error) if self.is_writable && error.kind() == vervet::ErrorKind::Unsupported => {
+                tracing::info!(%error, "changes are sent on");
+            }
             Some(error) if self.is_writable => tracing::error!(%error, "writes are refused"),
             None if !self.is_writable => tracing::info!("writes are taken again"),
             _ => {}
