@@ -640,3 +640,50 @@ impl std::fmt::Debug for Voting {
         f.debug_struct("Voting").field("status", &self.status()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vervet_raft::ReplicaOptions;
+
+    struct NoOthers;
+
+    impl Transport for NoOthers {
+        fn call(&self, _: u64, _: &[u8], _: Duration) -> Result<Vec<u8>> {
+            Err(Error::new(ErrorKind::Unavailable, "there is no other"))
+        }
+    }
+
+    /// A voter that has begun anew does not vote, and has no entries, for the one that it was: with its vote
+    /// a server without the last commits could be elected.
+    #[test]
+    fn messages_are_for_one_beginning() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let own = number_at(3, 77);
+        let options = ReplicaOptions {
+            environment: Environment::real(),
+            directory: folder.path().join("log"),
+            identity: Identity { cluster: 5, server: own },
+            voters: [1, 2, 3].into(),
+            may_begin: true,
+            timing: Timing::default(),
+        };
+        let replica = Replica::open(&options, Arc::new(NoOthers)).expect("opens");
+        // A vote of a later term without an entry before it: kind, term, server, flag; no last entry.
+        let mut vote = vec![1];
+        vote.extend(9_u64.to_le_bytes());
+        vote.extend(1_u64.to_le_bytes());
+        vote.extend([0, 0]);
+        let ask = |target: u64| {
+            let message = [&[VOTERS][..], &target.to_le_bytes(), &vote].concat();
+            answer_voter(&replica, &message, &mut Vec::new())
+        };
+        for target in [3, number_at(3, 76), number_at(2, 77)] {
+            let refused = ask(target).expect_err("of another one");
+            assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused}");
+        }
+        ask(own).expect("it is for this one");
+        let short = answer_voter(&replica, &[VOTERS, 1, 2], &mut Vec::new());
+        assert_eq!(short.expect_err("short").kind(), ErrorKind::Corrupt);
+    }
+}
