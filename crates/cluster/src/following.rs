@@ -264,8 +264,10 @@ impl State {
 
     /// Asks for the next records, and applies them.
     fn next(&self) -> Result<(), Stop> {
-        if let Some(merged) = lock(&self.merged).take() {
+        let merged = lock(&self.merged).clone();
+        if let Some(merged) = merged {
             self.go_over(merged.start);
+            *lock(&self.merged) = None;
         }
         let (after, known, whole_from) = {
             let progress = lock(&self.progress);
@@ -322,6 +324,10 @@ impl Merge for State {
 
     fn applied(&self) -> Result<Applied> {
         Ok(self.follower.applied())
+    }
+
+    fn is_pending(&self) -> bool {
+        lock(&self.merged).is_some()
     }
 
     fn go_on_from(&self, merged: Merged, _: u64) -> Result<()> {

@@ -19,7 +19,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use vervet::{Applied, Environment, Start};
-use vervet_model::{Error, Result, ThreadLimits, Watch, lock};
+use vervet_model::{Error, ErrorKind, Result, ThreadLimits, Watch, lock};
 
 /// Changes over the data that are merged: this share of its statements, …
 const CHANGES_SHARE: u64 = 8;
@@ -56,6 +56,9 @@ pub(crate) trait Merge: Send + Sync + 'static {
     /// The log cannot be read.
     fn applied(&self) -> Result<Applied>;
 
+    /// Whether it has not gone on yet from the last data that it took note of.
+    fn is_pending(&self) -> bool;
+
     /// Takes note of new data, which are durable, and of the position of the data before them.
     ///
     /// # Errors
@@ -82,6 +85,11 @@ pub(crate) struct Data {
     /// The last copy that failed, and when.
     failure: Mutex<Option<(Error, Instant)>>,
 }
+
+/// Longest wait for a server to go on from the data before, …
+const PENDING_MAX: Duration = Duration::from_secs(60);
+/// … at which this thread looks after this time.
+const PENDING_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Time after a copy that failed until the next attempt.
 const FETCH_INTERVAL: Duration = Duration::from_secs(10);
@@ -129,6 +137,15 @@ impl Data {
     /// Merges the changes of `of` into new data; `false`: there are none.
     fn merge(&self, of: &dyn Merge, cancelled: &AtomicBool) -> Result<bool> {
         let Place { environment, directory, origin, .. } = &self.place;
+        let begun = Instant::now();
+        while of.is_pending() {
+            // Its changes are over the data before.
+            if cancelled.load(Ordering::Relaxed) || begun.elapsed() > PENDING_MAX {
+                let what = "this server has not gone on yet from the data that were merged last";
+                return Err(Error::new(ErrorKind::Unavailable, what).with_hint("try again later"));
+            }
+            std::thread::sleep(PENDING_INTERVAL);
+        }
         let (applied, before, start) = {
             let mut newest = lock(&self.newest);
             let applied = of.applied()?;

@@ -489,8 +489,10 @@ impl State {
 
     /// Applies the next entries; with all of them, leads if this server is elected.
     fn step(&self, course: &mut Course) -> Result<(), Stop> {
-        if let Some(merged) = lock(&self.merged).take() {
+        let merged = lock(&self.merged).clone();
+        if let Some(merged) = merged {
             self.go_over(course, merged.start);
+            *lock(&self.merged) = None;
         }
         self.join(course)?;
         let after = lock(&self.progress).after;
@@ -575,7 +577,7 @@ impl State {
         tracing::info!(target: "vervet", "this server takes the changes of the graph, in term {term}");
         while !self.is_stopping() && leadership.check().is_ok() {
             _ = self.replica.wait_for_role(Role::Leader { term }, WAIT);
-            let merged = lock(&self.merged).take();
+            let merged = lock(&self.merged).clone();
             if let Some(Merged { start, applied }) = merged {
                 match transactions.move_to(Arc::clone(&start.base), &applied) {
                     Ok(()) => self.follower.restart_over(start),
@@ -584,6 +586,7 @@ impl State {
                         tracing::warn!(target: "vervet", "the leader stays on the data before: {error}");
                     }
                 }
+                *lock(&self.merged) = None;
             }
         }
         leadership.end();
@@ -624,6 +627,10 @@ impl Merge for State {
             after = last;
         }
         Ok(reader.applied())
+    }
+
+    fn is_pending(&self) -> bool {
+        lock(&self.merged).is_some()
     }
 
     fn go_on_from(&self, merged: Merged, before: u64) -> Result<()> {

@@ -191,16 +191,15 @@ async fn open(
     opened.map_err(|refusal| refused(refusal, is_behind))
 }
 
-/// Whether this server of a cluster does not have all changes yet.
+/// Whether other servers of the cluster may have commits that this one does not have yet.
 fn is_behind(state: &State) -> bool {
-    let changes = state.options.cluster.as_ref().and_then(|cluster| cluster.changes());
-    changes.is_some_and(|changes| !changes.is_complete)
+    state.options.cluster.as_ref().is_some_and(|cluster| !cluster.takes_changes())
 }
 
 fn refused(refusal: FeedRefusal, is_behind: bool) -> Failure {
     match refusal {
         FeedRefusal::Future(_) if is_behind => {
-            let what = "this server does not have all changes of the graph yet";
+            let what = "this server does not have the commit of that position yet";
             overloaded(what, 1).hint("ask again in a moment, or another server")
         }
         FeedRefusal::Gone(error) => with_status(StatusCode::GONE, &error),
