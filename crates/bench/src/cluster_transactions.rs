@@ -2,7 +2,7 @@
 //! database.
 //!
 //! # Shape
-//! A small graph of [`VERTICES`] vertices. Each client is a thread that adds one edge between two of them in
+//! A small graph of 4,096 vertices. Each client is a thread that adds one edge between two of them in
 //! each transaction, through the Rust interface, and waits until the commit is synced. The edges of a client
 //! have their own predicate, so that transactions do not conflict. The graph is first one database with its
 //! own synced log, then three voters, of which each has the whole graph; clients call the one that leads.

@@ -9,9 +9,9 @@
 //! that is ready lacks what was acknowledged before its start, or if a read at a server that was not killed
 //! fails or shows less than an earlier one there.
 //! # Clusters
-//! The log of voters has all changes, and a server that starts reads all of them. Every [`ROUNDS_EACH`]
-//! rounds, and after a round that fails, a new cluster begins. At the end of each one, all servers must have
-//! equal graphs. The files of a cluster with a failure are kept.
+//! The log of voters has all changes, and a server that starts reads all of them. Every 50 rounds, and after
+//! a round that fails, a new cluster begins. At the end of each one, all servers must have equal graphs. The
+//! files of a cluster with a failure are kept.
 
 mod history;
 mod load;
