@@ -585,8 +585,6 @@ fn voters_have_the_change_feed() {
     let (mut servers, directories, _folder) = start_options(&graph(), options);
     // Several at once, so that entries have the records of several.
     let change = |servers: &[Cluster], from: u32| {
-        let at = leader(servers);
-        let database = servers[at].database();
         std::thread::scope(|scope| {
             for client in 0..8 {
                 scope.spawn(move || {
@@ -594,7 +592,7 @@ fn voters_have_the_change_feed() {
                         let text = format!(
                             "INSERT DATA {{ <urn:c{client}> <urn:n> {number} ; <urn:is> \"{number}\" }}"
                         );
-                        _ = database.update(&text);
+                        update(servers, &text);
                     }
                 });
             }

@@ -319,5 +319,5 @@ impl<'a> Load<'a> {
 const LEADER_ELSEWHERE: &str = "changes of this graph go to";
 /// In errors of updates that have had no effect.
 const NOTHING_CHANGED: &str = "nothing was changed";
-/// In errors of updates that may have had an effect.
-const UNKNOWN: &str = "outcome of this commit is unknown";
+/// In errors of updates that may have had an effect: of the leader, and of a server that has sent one on.
+const UNKNOWN: &str = " is unknown: ";
