@@ -12,15 +12,15 @@
 //! thousand rows that move four times, over a graph of its own.
 
 use crate::data::{PlainFile, queries, test_data};
+use crate::loopback::start;
 use crate::table::{Table, count, figure};
 use clap::Args;
 use rustix::time::{ClockId, clock_gettime};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use vervet::{Database, DatabaseOptions, Format, OutputFormat, QueryOptions};
-use vervet_cluster::{Cluster, InitOptions, init};
-use vervet_model::{Error, ErrorKind, Result, Watch};
+use vervet::{Database, Format, OutputFormat, QueryOptions};
+use vervet_cluster::{Cluster, InitOptions};
+use vervet_model::{Error, ErrorKind, Result};
 
 /// Options of a run.
 #[derive(Clone, Debug, Args)]
@@ -147,7 +147,8 @@ fn sheet(
         lines.push(line(name, None, own, own));
     }
     for &servers in &options.servers {
-        let (clusters, _folder) = start(database, servers, options.partitions)?;
+        let made = InitOptions::on_host(servers, options.partitions, "127.0.0.1", (0, 0));
+        let (clusters, _folder) = start(database, made)?;
         let counts = || {
             let of = |cluster: &Cluster| {
                 let counts = cluster.counts();
@@ -257,25 +258,4 @@ fn process_cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let (seconds, nanoseconds) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
     Duration::new(seconds.unwrap_or_default(), nanoseconds.unwrap_or_default())
-}
-
-/// Servers of a graph in this process.
-fn start(
-    database: &Database,
-    servers: usize,
-    partitions: usize,
-) -> Result<(Vec<Cluster>, tempfile::TempDir)> {
-    let folder = tempfile::tempdir().map_err(|error| Error::io("make a folder", &error))?;
-    let mut options = InitOptions::on_host(servers, partitions, "127.0.0.1", (0, 0));
-    let mut ports = Vec::new();
-    for server in &mut options.servers {
-        let failed = |error: std::io::Error| Error::io("find a port", &error);
-        let port = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
-        server.address = port.local_addr().map_err(failed)?.to_string();
-        ports.push(port);
-    }
-    drop(ports);
-    let directories = init(database, &options, &folder.path().join("servers"), &Watch::new("sheet"))?;
-    let open = |directory: &PathBuf| Cluster::open(directory, &DatabaseOptions::default());
-    Ok((directories.iter().map(open).collect::<Result<_>>()?, folder))
 }

@@ -15,6 +15,7 @@
 //! After each run with voters, all of them must have the same statements: those of the start and of every
 //! commit.
 
+use crate::loopback;
 use crate::measure::CpuClock;
 use crate::table::{Table, figure};
 use crate::target::{self, Target};
@@ -22,15 +23,13 @@ use crate::transactions::{Load, Outcome, run_clients};
 use clap::Args;
 use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::net::TcpListener;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions, Durability, Format, NamedNode, OutputFormat, QueryOptions};
-use vervet_cluster::{Cluster, InitOptions, init};
+use vervet_cluster::{Cluster, InitOptions};
 use vervet_conformance::voter_processes::{Http, Servers, program};
-use vervet_model::{Error, ErrorKind, Result, Watch};
+use vervet_model::{Error, ErrorKind, Result};
 
 /// Number of voters.
 const SERVERS: usize = 3;
@@ -364,20 +363,8 @@ fn sum(database: &Database) -> Result<(u64, u64)> {
 
 /// Voters of a graph in this process.
 fn start(database: &Database) -> Result<(Vec<Cluster>, tempfile::TempDir)> {
-    let folder = tempfile::tempdir().map_err(|error| Error::io("make a folder", &error))?;
     let mut options = InitOptions::on_host(SERVERS, 1, "127.0.0.1", (0, 0));
     options.voters = options.servers.iter().map(|server| server.name.clone()).collect();
     options.replicas = SERVERS;
-    // Held until all are chosen, so that no two are equal.
-    let mut ports = Vec::new();
-    for server in &mut options.servers {
-        let failed = |error: std::io::Error| Error::io("find a port", &error);
-        let port = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
-        server.address = port.local_addr().map_err(failed)?.to_string();
-        ports.push(port);
-    }
-    drop(ports);
-    let directories = init(database, &options, &folder.path().join("servers"), &Watch::new("voters"))?;
-    let open = |directory: &PathBuf| Cluster::open(directory, &DatabaseOptions::default());
-    Ok((directories.iter().map(open).collect::<Result<_>>()?, folder))
+    loopback::start(database, options)
 }

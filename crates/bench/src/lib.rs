@@ -34,6 +34,7 @@ pub mod estimates;
 pub mod features;
 pub mod gpu;
 pub mod light;
+mod loopback;
 pub mod loops;
 pub mod lubm;
 pub mod measure;
