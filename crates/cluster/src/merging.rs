@@ -66,7 +66,7 @@ pub(crate) trait Merge: Send + Sync + 'static {
     fn go_on_from(&self, merged: Merged, before: u64) -> Result<()>;
 }
 
-/// Where data are, and who has others.
+/// The directory of the data of a server, and the servers that have data of their own.
 pub(crate) struct Place {
     pub(crate) environment: Environment,
     pub(crate) directory: PathBuf,

@@ -6,9 +6,9 @@
 //! since it is on other servers, do not hold up the log this way, and a server that has lost the leadership
 //! reads again from the first entry.
 //! # Snapshots
-//! What entries have led to is kept by the consumers ([`crate::Replica::compact`]). A snapshot only says up
-//! to which entry somebody keeps it, so that the log can drop entries. A voter that gets one has to get the
-//! rest from other servers, past the log.
+//! The callers keep the effects of entries ([`crate::Replica::compact`]). A snapshot names the last entry
+//! whose effects this server keeps, so that the log can drop the entries up to it. A voter that receives a
+//! snapshot copies those effects from another server, not through the log.
 
 use crate::batch;
 use crate::store::Store;

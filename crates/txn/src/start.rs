@@ -4,7 +4,7 @@ use crate::mutation::Timestamp;
 use std::sync::Arc;
 use vervet_store::Base;
 
-/// A base, and what comes next in the log of its changes.
+/// A base, and the position in the log of its changes up to which the base has them.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The graph of all records up to `position`.

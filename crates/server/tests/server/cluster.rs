@@ -133,7 +133,7 @@ fn changes_are_sent_on_to_the_leader() {
     assert!(servers[3].query("ASK {}", &strict).expect(400).text().contains("does not vote"));
     servers[0].query("ASK {}", &["vervet-consistency: eventual"]).expect(400);
     servers[3].query("ASK {}", &["vervet-consistency: session"]).expect(200);
-    // The answer does not come back: nobody knows here what has become of the change.
+    // The connection is cut before the answer of the leader arrives: the outcome is unknown.
     let leader = clusters.iter().position(|cluster| cluster.takes_changes()).expect("a leader");
     let at = (0..3).find(|at| *at != leader).expect("three");
     let faults = clusters[at].faults(&clusters[leader].map().server).expect("a peer");
