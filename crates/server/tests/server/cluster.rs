@@ -25,7 +25,7 @@ fn wait_for(server: &Running, status: u16) -> String {
             return reply.text();
         }
         assert!(begin.elapsed() < Duration::from_secs(60), "{}", reply.text());
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -75,7 +75,7 @@ fn changes_are_sent_on_to_the_leader() {
         let text = "INSERT DATA { <urn:begin> <urn:of> <urn:test> }";
         while server.update(text, &[ann]).status != 204 {
             assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", cluster.changes());
-            std::thread::yield_now();
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
     let shows = |server: &Running, at: usize, query: &str, expected: &str| {
@@ -87,7 +87,7 @@ fn changes_are_sent_on_to_the_leader() {
                 return;
             }
             assert!(at == 3 && begin.elapsed() < Duration::from_secs(60), "server {at}: {query}: {found}");
-            std::thread::yield_now();
+            std::thread::sleep(Duration::from_millis(1));
         }
     };
     for (at, server) in servers.iter().enumerate() {
