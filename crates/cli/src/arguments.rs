@@ -6,8 +6,8 @@ mod reading;
 mod units;
 
 pub(crate) use cluster::{
-    ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments, ClusterLoadArguments,
-    ClusterStatusArguments,
+    ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments, ClusterInviteArguments,
+    ClusterLoadArguments, ClusterStatusArguments,
 };
 pub(crate) use mcp::McpArguments;
 pub(crate) use reading::ReadingArguments;

@@ -1,6 +1,8 @@
 //! `vervet cluster`: makes the directories of a cluster, or starts one on this machine.
 
-use crate::arguments::{ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments};
+use crate::arguments::{
+    ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments, ClusterInviteArguments,
+};
 use crate::output::{self, Failure, Outcome, Output};
 use crate::progress::Bar;
 use crate::temporary_folder::TemporaryFolder;
@@ -10,9 +12,10 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use vervet::{Database, DatabaseOptions, Error, ErrorKind, LoadOptions, Source, Watch};
+use vervet::{Database, DatabaseOptions, Environment, Error, ErrorKind, LoadOptions, Source, Watch};
 use vervet_cluster::{
-    AUTHORITY_KEY_FILE, InitOptions, Rejoined, check_new, init, init_empty, renew_certificate,
+    AUTHORITY_KEY_FILE, InitOptions, InviteOptions, Rejoined, check_new, init, init_empty, invite, remove,
+    renew_certificate,
 };
 
 /// The first port for clients: the one of a single server.
@@ -33,10 +36,35 @@ pub(crate) fn run(arguments: &ClusterArguments) -> Outcome {
             Ok(())
         }
         ClusterCommand::Rejoin { directory } => take_place(directory),
+        ClusterCommand::Invite(arguments) => invite_server(arguments),
+        ClusterCommand::Remove { directory, name } => remove_server(directory, name),
         ClusterCommand::Load(arguments) => cluster_load::run(arguments),
         ClusterCommand::Status(arguments) => cluster_status::run(arguments),
         ClusterCommand::Demo(arguments) => demonstrate(arguments),
     }
+}
+
+fn invite_server(arguments: &ClusterInviteArguments) -> Outcome {
+    let ClusterInviteArguments { directory, name, address, http, .. } = arguments;
+    let beside = |name: &str| directory.parent().unwrap_or(Path::new("")).join(name);
+    let key = arguments.authority_key.clone().unwrap_or_else(|| beside(AUTHORITY_KEY_FILE));
+    let to = arguments.to.clone().unwrap_or_else(|| beside(name));
+    let options = InviteOptions { name: name.clone(), address: address.clone(), http: http.clone() };
+    invite(&Environment::real(), directory, &key, &options, &to)?;
+    let mut out = Output::standard();
+    writeln!(out, "vervet serve --cluster {}", to.display())?;
+    eprintln!(
+        "{} is the directory of server {name}: move it to its machine, and start it; it copies the data of another \
+         server, and votes then",
+        to.display()
+    );
+    out.finish()
+}
+
+fn remove_server(directory: &Path, name: &str) -> Outcome {
+    remove(directory, name)?;
+    eprintln!("server {name} is no server of the cluster any more: end it, if it runs");
+    Ok(())
 }
 
 fn take_place(directory: &Path) -> Outcome {

@@ -6,13 +6,16 @@ use crate::fetch::{self, FETCH};
 use crate::following::{self, Following};
 use crate::forwarding::{FORWARD, Forwarded, Receiver};
 use crate::generation::{Generation, newest_path};
-use crate::init::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
+use crate::identity::open_identity;
+use crate::init::AUTHORITY_FILE;
 use crate::load::adopt;
 use crate::map::{ClusterMap, ServerEntry};
+use crate::members::{self, Members, Other};
 use crate::merging::{Data, Merge, Merging, Place};
 use crate::origin::{Origin, has_log};
 use crate::peer_part::PeerPart;
-use crate::reachability::Reachability;
+use crate::rejoin;
+use crate::remove;
 use crate::voter_log::VoterLog;
 use crate::voting::{self, Voting};
 use crate::writer_log::WriterLog;
@@ -24,16 +27,14 @@ use vervet_driver_cluster::{ClusterCounts, ClusterDriver, Servers};
 use vervet_driver_local::LocalDriver;
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
 use vervet_partition::{PartitionDirectory, PartitionedBase, Remote, RemotePart};
-use vervet_peer::{Counts, Faults, Handler, Hello, Identity, Peer, PeerServer};
+use vervet_peer::{Counts, Faults, Handler, Hello, Identity, PeerServer};
 use vervet_raft::Replica;
 
 /// See the header of this file. Dropping it ends its listener and connections.
 #[derive(Debug)]
 pub struct Cluster {
-    map: ClusterMap,
+    members: Arc<Members>,
     database: Database,
-    peers: Vec<Arc<PeerPart>>,
-    reachability: Reachability,
     driver: Arc<ClusterDriver>,
     forwarded: Receiver,
     /// Where changes are merged into the data.
@@ -121,19 +122,6 @@ pub(crate) fn rejoin_hint(error: Error, map: &ClusterMap, directory: &Path) -> E
     error
 }
 
-/// The certificate of a server, which must be that of its map.
-pub(crate) fn open_identity(directory: &Path, map: &ClusterMap) -> Result<Identity> {
-    let read = |name: &str| {
-        let path = directory.join(name);
-        std::fs::read(&path).map_err(|error| Error::io(format_args!("read {}", path.display()), &error))
-    };
-    let (authority, own) = (read(AUTHORITY_FILE)?, map.own()?);
-    let identity = Identity::from_pem(&authority, &read(CERTIFICATE_FILE)?, &read(KEY_FILE)?)?;
-    identity.check(&own.name)?;
-    map.check_authority(&authority)?;
-    Ok(identity)
-}
-
 /// The directory of the log of the writer, which belongs to a build of data.
 pub(crate) fn log_directory(directory: &Path, build: u64) -> PathBuf {
     directory.join(format!("{CHANGES}{build:016x}"))
@@ -149,6 +137,9 @@ pub(crate) fn open_origin(directory: &Path, build: u64) -> Result<Origin> {
 
 /// How long the writer waits at its start for servers whose partitions its log concerns.
 const START_WAIT: Duration = Duration::from_secs(60);
+
+/// Time for the answer of a request to reach another server.
+const ANSWER_TIME: Duration = Duration::from_millis(100);
 
 /// Time between two attempts.
 const START_INTERVAL: Duration = Duration::from_millis(300);
@@ -198,6 +189,7 @@ struct Requests {
     replica: Arc<OnceLock<Arc<Replica>>>,
     log: u64,
     forwarded: Receiver,
+    members: Arc<Members>,
     environment: Environment,
     directory: PathBuf,
 }
@@ -214,7 +206,10 @@ impl Handler for Requests {
         let answered = if request.first() == Some(&FETCH) {
             fetch::answer(&self.environment, &self.directory, request, out)
         } else if request.first() == Some(&FORWARD) {
-            self.forwarded.answer(request, out)
+            let answered = self.forwarded.answer(request.get(1..).unwrap_or_default());
+            answered.map(|answer| out.extend_from_slice(&answer))
+        } else if request.first() == Some(&remove::REMOVE) {
+            self.replica().and_then(|replica| remove::answer(replica, &self.members, request))
         } else if request.first() == Some(&voting::VOTERS) {
             self.replica().and_then(|replica| voting::answer_voter(replica, request, out))
         } else if request.first() == Some(&following::READ_LOG) && self.replica.get().is_some() {
@@ -245,23 +240,26 @@ impl Cluster {
     }
 
     fn open_files(directory: &Path, options: &DatabaseOptions) -> Result<Self> {
+        rejoin::take_invitation(directory, options)?;
         let map = ClusterMap::read(directory)?;
         let own = map.own()?.clone();
         let (identity, generation) = open_files(directory, &map, options)?;
         let identity = Arc::new(identity);
         let (files, build) = (&generation.files, generation.origin);
         let number = map.number(build);
-        let hello = || Hello { cluster: number, server: own.name.clone() };
-        let mut peers = Vec::new();
-        let mut remotes: Vec<RemotePart> = Vec::new();
-        for entry in map.servers.iter().filter(|entry| entry.name != own.name) {
-            let peer = Peer::new(&entry.name, &entry.address, Arc::clone(&identity), hello());
-            let peer = Arc::new(PeerPart::new(peer));
-            if !map.is_replicated() {
-                remotes.push((Arc::clone(&peer) as Arc<dyn Remote>, entry.partitions.clone()));
-            }
-            peers.push(peer);
-        }
+        let hello = Hello { cluster: number, server: own.name.clone() };
+        let place = members::Own {
+            directory: directory.to_owned(),
+            identity: Arc::clone(&identity),
+            hello: hello.clone(),
+        };
+        let members = Arc::new(Members::new(place, map.clone())?);
+        let peers = members.parts();
+        let others = map.servers.iter().filter(|entry| entry.name != own.name && !map.is_replicated());
+        let remote = |(peer, entry): (&Arc<PeerPart>, &ServerEntry)| {
+            (Arc::clone(peer) as Arc<dyn Remote>, entry.partitions.clone())
+        };
+        let remotes: Vec<RemotePart> = peers.iter().zip(others).map(remote).collect();
         let [answering, reading] = files.bases(&own.partitions, &remotes)?;
         let start = generation.start(Arc::clone(&reading));
         // What no other server reads is not held: merged data replace it.
@@ -317,11 +315,12 @@ impl Cluster {
             replica: Arc::clone(&replica),
             log: number,
             forwarded: forwarded.clone(),
+            members: Arc::clone(&members),
             environment: options.environment.clone(),
             directory: directory.to_owned(),
         });
         // Before the log is read, which may concern partitions of servers that wait for those of this one.
-        let server = PeerServer::bind(&bind, Arc::clone(&identity), hello(), requests)?;
+        let server = PeerServer::bind(&bind, identity, hello, requests)?;
         let (database, follower) = match &map.writer {
             None if !map.voters.is_empty() => {
                 let refusal = if is_voter { voting::refusal(None) } else { written_by_voters(&map) };
@@ -360,24 +359,22 @@ impl Cluster {
             environment: options.environment.clone(),
             directory: directory.to_owned(),
             origin: build,
-            sources: peers.clone(),
+            members: Arc::clone(&members),
         };
         let merges = map.is_replicated() && !map.voters.is_empty();
         let data = merges.then(|| Arc::new(Data::new(place(), &generation)));
         let (mut following, mut voting, mut merging) = (None, None, None);
         if let Some(follower) = follower {
             let merge: Arc<dyn Merge> = if is_voter {
-                let peer = |entry: &ServerEntry| {
-                    Peer::new(&entry.name, &entry.address, Arc::clone(&identity), hello())
-                };
                 let is_lost = !voter_log.exists();
-                let opened = voting::open(&options.environment, directory, build, &map, &peer);
+                let opened = voting::open(&options.environment, directory, build, &members);
                 let opened = opened
                     .map_err(|error| if is_lost { rejoin_hint(error, &map, directory) } else { error })?;
                 let opened = Arc::new(opened);
                 _ = replica.set(Arc::clone(&opened));
                 let feed = Arc::new(VoterLog::Here(Arc::downgrade(&opened), number));
-                let started = Voting::start((database.clone(), follower), opened, &map, data.clone(), feed)?;
+                let place = (Arc::clone(&members), (directory.to_owned(), build));
+                let started = Voting::start((database.clone(), follower), opened, place, data.clone(), feed)?;
                 voting.insert(started).as_merge()
             } else {
                 let has_log = |peer: &&Arc<PeerPart>| {
@@ -392,20 +389,7 @@ impl Cluster {
             };
             merging = data.map(|data| Merging::start(data, merge)).transpose()?;
         }
-        let reachability = Reachability::watch(&peers)?;
-        Ok(Self {
-            map,
-            database,
-            peers,
-            reachability,
-            driver,
-            forwarded,
-            merging,
-            following,
-            voting,
-            server,
-            partitions,
-        })
+        Ok(Self { members, database, driver, forwarded, merging, following, voting, server, partitions })
     }
 
     /// Why this server takes no changes; `None`: it is the writer.
@@ -414,21 +398,44 @@ impl Cluster {
         if let Some(voting) = &self.voting {
             return voting.refusal();
         }
-        match &self.map.writer {
-            None if !self.map.voters.is_empty() => Some(written_by_voters(&self.map)),
+        let map = self.map();
+        match &map.writer {
+            None if !map.voters.is_empty() => Some(written_by_voters(&map)),
             None => Some(only_read()),
-            Some(writer) if *writer == self.map.server => None,
-            Some(writer) => Some(written_elsewhere(&self.map, writer)),
+            Some(writer) if *writer == map.server => None,
+            Some(writer) => Some(written_elsewhere(&map, writer)),
         }
     }
 
     /// Whether this server takes changes at present.
     #[must_use]
     pub fn takes_changes(&self) -> bool {
+        if self.forwarded.is_ending() {
+            return false;
+        }
         match &self.voting {
             Some(voting) => voting.leads(),
-            None => self.map.writer.as_ref() == Some(&self.map.server),
+            None => self.map().is_writer(),
         }
+    }
+
+    /// From now on this server takes no changes, since it is about to end: other servers keep theirs for the
+    /// next leader. Those that run go on.
+    pub fn resign(&self) {
+        self.forwarded.end();
+    }
+
+    /// Whether [`Cluster::resign`] was called.
+    #[must_use]
+    pub fn has_resigned(&self) -> bool {
+        self.forwarded.is_ending()
+    }
+
+    /// Waits for the requests that other servers have sent on, for `time_max` at most.
+    pub fn wait_for_forwarded(&self, time_max: Duration) {
+        self.forwarded.wait_until_idle(time_max);
+        // The last answers are on their way.
+        std::thread::sleep(ANSWER_TIME.min(time_max));
     }
 
     /// Answers requests that other servers send on ([`Cluster::forward`]), from now on. The first call
@@ -437,29 +444,36 @@ impl Cluster {
         self.forwarded.set(answer);
     }
 
-    /// The other server to which changes go: the one that takes them, or, at a server that does not vote, a
-    /// voter, which knows it.
+    /// The server to which changes go: the one that takes them, or, at a server that does not vote, a voter,
+    /// which knows it.
     #[must_use]
-    pub fn taker(&self) -> Option<&str> {
-        let name = match (&self.voting, &self.map.writer, &self.following) {
+    pub fn taker(&self) -> Option<String> {
+        let map = self.map();
+        if self.takes_changes() {
+            return Some(map.server.clone());
+        }
+        let name = match (&self.voting, &map.writer, &self.following) {
             (Some(voting), ..) => voting.leader(),
-            (None, Some(writer), _) => Some(writer.as_str()),
-            (None, None, Some(following)) => following.source(),
+            (None, Some(writer), _) => Some(writer.clone()),
+            (None, None, Some(following)) => following.source().map(str::to_owned),
             (None, None, None) => None,
         };
-        name.filter(|name| *name != self.map.server)
+        name.filter(|name| *name != map.server)
     }
 
-    /// Sends a request of a client to a server, and returns its answer. Waits for the deadline of the thread
-    /// at most.
+    /// Sends a request of a client to a server, which may be this one, and returns its answer; an empty one:
+    /// that server is about to end, and has changed nothing. Waits for the deadline of the thread at most.
     ///
     /// # Errors
     /// The outer one: the request was not sent. The inner one: there is no answer, so what has become of the
     /// request is unknown.
     pub fn forward(&self, server: &str, request: &[u8]) -> Result<Result<Vec<u8>>> {
-        let unknown = || Error::new(ErrorKind::Unavailable, format!("there is no other server {server}"));
-        let peer = self.peers.iter().find(|peer| peer.peer().name() == server).ok_or_else(unknown)?;
-        Ok(peer.peer().send(&[&[FORWARD], request].concat())?.receive())
+        if server == self.map().server {
+            return Ok(self.forwarded.answer(request));
+        }
+        let unknown = || Error::new(ErrorKind::Unavailable, format!("there is no server {server}"));
+        let other = self.members.other(server).ok_or_else(unknown)?;
+        Ok(other.part.peer().send(&[&[FORWARD], request].concat())?.receive())
     }
 
     /// Waits until this server shows everything that was committed before the call, for `time_max` at most.
@@ -492,7 +506,7 @@ impl Cluster {
         if let Some(voting) = &self.voting {
             return Some(voting.status());
         }
-        match (&self.map.writer, &self.following) {
+        match (&self.map().writer, &self.following) {
             (_, Some(following)) => Some(following.status()),
             (None, None) => None,
             (Some(writer), None) => Some(ChangesStatus {
@@ -514,29 +528,32 @@ impl Cluster {
         &self.database
     }
 
-    /// The map.
+    /// The map at present.
     #[must_use]
-    pub fn map(&self) -> &ClusterMap {
-        &self.map
+    pub fn map(&self) -> Arc<ClusterMap> {
+        self.members.map()
     }
 
     /// What was sent to each other server and received, in the order of the map.
     #[must_use]
     pub fn counts(&self) -> Vec<(String, Counts)> {
-        self.peers.iter().map(|peer| (peer.peer().name().to_owned(), peer.peer().counts())).collect()
+        self.members
+            .parts()
+            .iter()
+            .map(|peer| (peer.peer().name().to_owned(), peer.peer().counts()))
+            .collect()
     }
 
     /// The state of each other server, in the order of the map, as pings in the background know it. Waits for
     /// no server.
     #[must_use]
     pub fn peers(&self) -> Vec<PeerStatus> {
-        let peers = self.peers.iter().zip(self.reachability.reasons());
-        let status = |(peer, unreachable): (&Arc<PeerPart>, _)| PeerStatus {
-            name: peer.peer().name().to_owned(),
-            unreachable,
-            counts: peer.peer().counts(),
+        let status = |other: &Arc<Other>| PeerStatus {
+            name: other.part.peer().name().to_owned(),
+            unreachable: other.reachability.reason(),
+            counts: other.part.peer().counts(),
         };
-        peers.map(status).collect()
+        self.members.others().iter().map(status).collect()
     }
 
     /// What this server has done for queries over all servers.
@@ -553,8 +570,8 @@ impl Cluster {
 
     /// The faults of the connections to another server, for tests.
     #[must_use]
-    pub fn faults(&self, server: &str) -> Option<&Faults> {
-        self.peers.iter().find(|peer| peer.peer().name() == server).map(|peer| peer.peer().faults())
+    pub fn faults(&self, server: &str) -> Option<Arc<Faults>> {
+        self.members.other(server).map(|other| other.part.peer().faults())
     }
 
     /// The state of all servers, of which each that does not answer within `timeout` is reported so. Asks all
@@ -566,27 +583,28 @@ impl Cluster {
             let _limits = ThreadLimits { deadline, ..ThreadLimits::default() }.enter();
             peer.peer().ping()
         };
+        let (map, peers) = (self.map(), self.members.parts());
         let answers = std::thread::scope(|scope| {
-            let asked: Vec<_> = self.peers.iter().map(|peer| scope.spawn(move || ping(peer))).collect();
+            let asked: Vec<_> = peers.iter().map(|peer| scope.spawn(move || ping(peer))).collect();
             let failed = |_| Err(Error::internal("a thread that asked a server has ended"));
             asked.into_iter().map(|thread| thread.join().unwrap_or_else(failed)).collect::<Vec<_>>()
         });
-        let mut peers = self.peers.iter().zip(answers);
+        let mut asked = peers.iter().zip(answers);
         let server = |entry: &ServerEntry| {
-            let is_own = entry.name == self.map.server;
-            let peer = if is_own { None } else { peers.next() };
+            let is_own = entry.name == map.server;
+            let peer = if is_own { None } else { asked.find(|(peer, _)| peer.peer().name() == entry.name) };
             let counts = peer.as_ref().map(|(peer, _)| peer.peer().counts()).unwrap_or_default();
             let answers = peer.map_or(Ok(Duration::ZERO), |(_, answers)| answers);
             ServerStatus { entry: entry.clone(), is_own, answers, counts }
         };
         ClusterStatus {
-            name: self.map.name.clone(),
+            name: map.name.clone(),
             partitions: self.partitions,
-            is_replicated: self.map.is_replicated(),
+            is_replicated: map.is_replicated(),
             statements: self.database.snapshot().statement_count(),
             changes: self.changes(),
             connections: self.server.connection_count(),
-            servers: self.map.servers.iter().map(server).collect(),
+            servers: map.servers.iter().map(server).collect(),
         }
     }
 }

@@ -1,11 +1,14 @@
 //! Requests of clients that change the graph, sent on to the server that takes changes.
 //!
 //! A request is [`FORWARD`] and bytes that only the servers above this crate read; so is the answer. Their
-//! sender has checked the credentials of the client, and the receiver checks them again.
+//! sender has checked the credentials of the client, and the receiver checks them again. A server that is
+//! about to end takes no more of them: its answer is empty, nothing was changed, and the sender asks the next
+//! leader.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
-use vervet_model::{Error, ErrorKind, Result};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use vervet_model::{Error, ErrorKind, Result, lock};
 
 /// Kind of the requests: none of those of partitions, tasks, followers, voters and data.
 pub(crate) const FORWARD: u8 = 99;
@@ -13,29 +16,75 @@ pub(crate) const FORWARD: u8 = 99;
 /// Answers a request that another server sends on.
 pub type Forwarded = Box<dyn Fn(&[u8]) -> Result<Vec<u8>> + Send + Sync>;
 
-/// What answers forwarded requests, once the server is up.
+/// What answers forwarded requests, once the server is up. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct Receiver(Arc<OnceLock<Forwarded>>);
+pub(crate) struct Receiver(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    answer: OnceLock<Forwarded>,
+    state: Mutex<State>,
+    idle: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    running: usize,
+    is_ending: bool,
+}
+
+/// A request that runs.
+struct Running<'a>(&'a Shared);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.state).running -= 1;
+        self.0.idle.notify_all();
+    }
+}
 
 impl Receiver {
     /// The first call counts.
     pub(crate) fn set(&self, answer: Forwarded) {
-        _ = self.0.set(answer);
+        _ = self.0.answer.set(answer);
     }
 
-    /// Answers a request.
+    /// Takes no more requests.
+    pub(crate) fn end(&self) {
+        lock(&self.0.state).is_ending = true;
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        lock(&self.0.state).is_ending
+    }
+
+    /// Waits for the requests that run, for `time_max` at most.
+    pub(crate) fn wait_until_idle(&self, time_max: Duration) {
+        let state = lock(&self.0.state);
+        let waited = self.0.idle.wait_timeout_while(state, time_max, |state| state.running > 0);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Answers a request; empty: nothing was changed, since this server is about to end.
     ///
     /// # Errors
     /// Unavailable: the server is not up yet. Those of the receiver.
-    pub(crate) fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn answer(&self, request: &[u8]) -> Result<Vec<u8>> {
+        let _running = {
+            let mut state = lock(&self.0.state);
+            if state.is_ending {
+                return Ok(Vec::new());
+            }
+            state.running += 1;
+            Running(&self.0)
+        };
         let not_up = || Error::new(ErrorKind::Unavailable, "this server does not answer clients yet");
-        out.extend_from_slice(&(self.0.get().ok_or_else(not_up)?)(request.get(1..).unwrap_or_default())?);
-        Ok(())
+        (self.0.answer.get().ok_or_else(not_up)?)(request)
     }
 }
 
 impl fmt::Debug for Receiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Receiver").field(&self.0.get().is_some()).finish()
+        f.debug_tuple("Receiver").field(&self.0.answer.get().is_some()).finish()
     }
 }

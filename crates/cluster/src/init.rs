@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use vervet::{Database, Timestamp};
 use vervet_model::{Error, ErrorKind, Partitioning, Result, Watch};
 use vervet_partition::PartitionDirectory;
-use vervet_peer::{Authority, Identity};
+use vervet_peer::{Authority, Identity, IdentityFiles};
 
 /// Name of the directory with all partitions while they are written.
 const ALL: &str = "all.tmp";
@@ -67,6 +67,7 @@ impl InitOptions {
                 name: server_name(number),
                 address: format!("{host}:{}", port.saturating_add(offset)),
                 http: Some(format!("{host}:{}", http_port.saturating_add(offset))),
+                number: None,
                 partitions: Vec::new(),
             }
         });
@@ -134,6 +135,7 @@ pub fn check_new(options: &InitOptions, directory: &Path) -> Result<ClusterMap> 
         bind: None,
         data: None,
         authority: None,
+        cluster: None,
         writer: options.writer.clone(),
         voters: options.voters.clone(),
         servers,
@@ -303,17 +305,27 @@ fn write(write_data: WriteData<'_>, mut map: ClusterMap, directory: &Path) -> Re
             mark_new(&path, files.build())?;
         }
         let identity = authority.issue(&server.name)?;
-        write_file(&path.join(AUTHORITY_FILE), &identity.authority, false)?;
-        write_file(&path.join(CERTIFICATE_FILE), &identity.certificate, false)?;
-        write_file(&path.join(KEY_FILE), &identity.key, true)?;
+        write_identity(&path, &identity)?;
         map.server = server.name;
-        write_file(&path.join(MAP_FILE), &map.to_text(), false)?;
+        write_text(&path.join(MAP_FILE), &map.to_text())?;
     }
     write_file(&directory.join(AUTHORITY_KEY_FILE), authority.key(), true)?;
     match fs::remove_dir_all(&all) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", &all)(error)),
         _ => Ok(()),
     }
+}
+
+/// Writes the certificates of a new server, and its key.
+pub(crate) fn write_identity(directory: &Path, issued: &IdentityFiles) -> Result<()> {
+    write_text(&directory.join(AUTHORITY_FILE), &issued.authority)?;
+    write_text(&directory.join(CERTIFICATE_FILE), &issued.certificate)?;
+    write_file(&directory.join(KEY_FILE), &issued.key, true)
+}
+
+/// Writes a file that is not there yet.
+pub(crate) fn write_text(path: &Path, text: &str) -> Result<()> {
+    write_file(path, text, false)
 }
 
 /// Gives the server in `directory` a new certificate with a new key, with the key of the authority in the

@@ -7,11 +7,11 @@
 //! # Shape
 //! `map`: which server has which partitions, a file. `init`: making the directories. `cluster`: opening one.
 //! `check`: verifying one. `damage`: remedies. `peer_part`: another server. `reachability`: which of them
-//! answer. `following`: changes from the log of another server. `writer_log`, `voter_log`: logs for
-//! the change feed. `origin`: which cluster a log belongs to. `voting`: changes whose log
-//! several servers have. `generation`: the data of a server, with more changes in them from time to time.
-//! `forwarding`: requests of clients for the server that takes changes. `merging`: making them. `fetch`:
-//! copying them from another server.
+//! answer. `following`: changes from the log of another server. `writer_log`, `voter_log`: logs for the
+//! change feed. `origin`: which cluster a log belongs to. `voting`: changes whose log several servers have.
+//! `generation`: the data of a server, with more changes in them from time to time. `members`: the servers at
+//! present, which join (`invite`) and leave (`remove`). `forwarding`: requests of clients for the server that
+//! takes changes. `merging`: making them. `fetch`: copying them from another server.
 //! # Not here
 //! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
 #![forbid(unsafe_code)]
@@ -25,14 +25,18 @@ mod files;
 mod following;
 mod forwarding;
 mod generation;
+mod identity;
 mod init;
+mod invite;
 mod load;
 mod map;
+mod members;
 mod merging;
 mod origin;
 mod peer_part;
 mod reachability;
 mod rejoin;
+mod remove;
 mod voter_log;
 mod voting;
 mod writer_log;
@@ -42,7 +46,9 @@ pub use check::{Checked, check};
 pub use cluster::{Cluster, ClusterStatus, PeerStatus, ServerStatus};
 pub use forwarding::Forwarded;
 pub use init::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, init_empty, renew_certificate};
+pub use invite::{InviteOptions, invite};
 pub use load::{ClusterLoadOptions, ClusterLoadReport, LoadEvent, load};
 pub use map::{ClusterMap, MAP_FILE, ServerEntry};
 pub use rejoin::{Rejoined, rejoin};
+pub use remove::remove;
 pub use vervet_driver_cluster::ClusterCounts;

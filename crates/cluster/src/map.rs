@@ -1,10 +1,12 @@
 //! The map of a cluster: its servers, their addresses and partitions. A file, `cluster.toml`, that each
-//! server has; only `server`, the name of the server itself, differs.
+//! server has; only `server`, the name of the server itself, differs. Where servers join and leave, each
+//! writes the file anew (`members.rs`).
 
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 use vervet_model::{Error, ErrorKind, Result};
+use vervet_raft::VOTERS_MAX;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Name of the file.
@@ -12,9 +14,6 @@ pub const MAP_FILE: &str = "cluster.toml";
 
 /// Longest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
-
-/// Most voters: each change waits for a majority of them.
-pub(crate) const VOTERS_MAX: usize = 7;
 
 /// The map. See the header of this file.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -34,6 +33,9 @@ pub struct ClusterMap {
     /// Its certificate authority ([`ClusterMap::authority_name`]); `None` as before.
     #[serde(default)]
     pub authority: Option<String>,
+    /// The number of the cluster ([`ClusterMap::number`]), once servers have joined or left.
+    #[serde(default)]
+    pub cluster: Option<String>,
     /// The server that takes changes; `None`: the graph does not change.
     #[serde(default)]
     pub writer: Option<String>,
@@ -56,6 +58,9 @@ pub struct ServerEntry {
     /// Where clients reach it, for people and the console.
     #[serde(default)]
     pub http: Option<String>,
+    /// Its number among the voters, once servers have joined or left; `None`: its rank by name, from 1 on.
+    #[serde(default)]
+    pub number: Option<u16>,
     /// The partitions that it has: those that no other server has, or all.
     pub partitions: Vec<usize>,
 }
@@ -103,6 +108,7 @@ impl ClusterMap {
         self.bind.iter().for_each(|bind| line("bind", bind));
         self.data.iter().for_each(|data| line("data", data));
         self.authority.iter().for_each(|authority| line("authority", authority));
+        self.cluster.iter().for_each(|cluster| line("cluster", cluster));
         self.writer.iter().for_each(|writer| line("writer", writer));
         if !self.voters.is_empty() {
             text.push_str(&format!("voters = {:?}\n", self.voters));
@@ -113,6 +119,7 @@ impl ClusterMap {
             line("name", &entry.name);
             line("address", &entry.address);
             entry.http.iter().for_each(|http| line("http", http));
+            entry.number.iter().for_each(|number| text.push_str(&format!("number = {number}\n")));
             text.push_str(&format!("partitions = {:?}\n", entry.partitions));
         }
         text
@@ -130,11 +137,14 @@ impl ClusterMap {
         if let Some(text) = strings.chain([&self.name]).find(|text| !is_printable(text)) {
             return wrong(format!("{text:?} has characters that names and addresses do not have"));
         }
-        let mut names = BTreeSet::new();
+        let (mut names, mut numbers) = (BTreeSet::new(), BTreeSet::new());
         for entry in &self.servers {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
             if entry.name.is_empty() || entry.name.len() > 63 || !entry.name.chars().all(is_plain) {
                 return wrong(format!("`{}` is not a name of a server: letters, digits, `-`", entry.name));
+            }
+            if entry.number == Some(0) || entry.number.is_some_and(|number| !numbers.insert(number)) {
+                return wrong(format!("server {} has no number of its own", entry.name));
             }
             if !names.insert(&entry.name) {
                 return wrong(format!("two servers have the name `{}`", entry.name));
@@ -162,6 +172,9 @@ impl ClusterMap {
         if self.voters.len() > VOTERS_MAX {
             return wrong(format!("there are at most {VOTERS_MAX} voters"));
         }
+        if let Some(cluster) = self.cluster.as_ref().filter(|text| u64::from_str_radix(text, 16).is_err()) {
+            return wrong(format!("`{cluster}` is no number of a cluster"));
+        }
         if self.writer.is_some() && !self.voters.is_empty() {
             return wrong("there is a `writer`, or there are `voters`, and not both".to_owned());
         }
@@ -173,9 +186,13 @@ impl ClusterMap {
 
     /// A number that two maps share only if they give the same partitions to the same servers, have the same
     /// writer, and were made for the same data (`build`): servers with different ones would count statements
-    /// twice or never.
+    /// twice or never. Where servers have joined or left, all keep the number of before.
     #[must_use]
     pub fn number(&self, build: u64) -> u64 {
+        let kept = self.cluster.as_deref().and_then(|text| u64::from_str_radix(text, 16).ok());
+        if let Some(number) = kept {
+            return number;
+        }
         let mut servers: Vec<(&str, Vec<usize>)> =
             self.servers.iter().map(|entry| (entry.name.as_str(), entry.partitions.clone())).collect();
         servers.iter_mut().for_each(|(_, partitions)| partitions.sort_unstable());
@@ -193,6 +210,12 @@ impl ClusterMap {
             text.push_str(&format!("\n{name} {partitions:?}"));
         }
         xxh3_64(text.as_bytes())
+    }
+
+    /// The build of the data that the map names.
+    #[must_use]
+    pub fn origin(&self) -> Option<u64> {
+        u64::from_str_radix(self.data.as_deref()?, 16).ok()
     }
 
     /// The name of the data of a build.
@@ -222,6 +245,19 @@ impl ClusterMap {
     /// Input: it is that of another cluster.
     pub fn check_authority(&self, authority: &[u8]) -> Result<()> {
         check_belonging("authority", &Self::authority_name(authority), self.authority.as_deref())
+    }
+
+    /// Whether the server itself takes changes, and no voters do.
+    #[must_use]
+    pub fn is_writer(&self) -> bool {
+        self.writer.as_ref() == Some(&self.server)
+    }
+
+    /// The number of a server among the voters.
+    #[must_use]
+    pub fn number_of(&self, entry: &ServerEntry) -> u64 {
+        let rank = || self.servers.iter().filter(|other| other.name < entry.name).count() as u64 + 1;
+        entry.number.map_or_else(rank, u64::from)
     }
 
     /// Whether every server has all partitions, so that none needs another one to read.
@@ -262,6 +298,7 @@ mod tests {
             name: name.to_owned(),
             address: "127.0.0.1:7100".to_owned(),
             http: None,
+            number: None,
             partitions,
         };
         let servers = vec![server("a", vec![0, 2]), server("b", vec![1, 3])];
@@ -271,6 +308,7 @@ mod tests {
             bind: None,
             data: Some("00ff".to_owned()),
             authority: None,
+            cluster: None,
             writer: Some("a".to_owned()),
             voters: Vec::new(),
             servers,

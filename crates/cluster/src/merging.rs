@@ -12,7 +12,7 @@
 
 use crate::fetch::fetch;
 use crate::generation::{self, Generation};
-use crate::peer_part::PeerPart;
+use crate::members::Members;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -66,13 +66,14 @@ pub(crate) trait Merge: Send + Sync + 'static {
     fn go_on_from(&self, merged: Merged, before: u64) -> Result<()>;
 }
 
-/// The directory of the data of a server, and the servers that have data of their own.
+/// The directory of the data of a server, and the others.
 pub(crate) struct Place {
     pub(crate) environment: Environment,
     pub(crate) directory: PathBuf,
     /// The build of the first data.
     pub(crate) origin: u64,
-    pub(crate) sources: Vec<Arc<PeerPart>>,
+    /// The other servers have data of their own.
+    pub(crate) members: Arc<Members>,
 }
 
 /// See the header of this file.
@@ -113,7 +114,7 @@ impl Data {
 
     /// Copies data of another server with the changes up to `least` at least.
     pub(crate) fn fetch(&self, least: u64) -> Result<Start> {
-        let Place { environment, directory, origin, sources } = &self.place;
+        let Place { environment, directory, origin, members } = &self.place;
         if let Some((error, at)) = &*lock(&self.failure)
             && at.elapsed() < FETCH_INTERVAL
         {
@@ -127,7 +128,7 @@ impl Data {
                  server {server}"
             );
         };
-        let generation = fetch(environment, (directory, *origin), sources, least, &report);
+        let generation = fetch(environment, (directory, *origin), &members.parts(), least, &report);
         let generation =
             generation.inspect_err(|error| *lock(&self.failure) = Some((error.clone(), Instant::now())))?;
         self.take_note(&mut newest, &generation);

@@ -23,10 +23,10 @@ const FAILURES_MIN: u32 = 2;
 /// Stack of a thread that pings, for a handshake of TLS.
 const STACK_BYTES: usize = 512 << 10;
 
-/// The state of the other servers. Dropping it ends the threads.
+/// Whether one server answers. Dropping it ends its thread.
 #[derive(Debug)]
 pub(crate) struct Reachability {
-    states: Vec<Arc<State>>,
+    state: Arc<State>,
     stop: Arc<Stop>,
 }
 
@@ -75,36 +75,32 @@ impl State {
 }
 
 impl Reachability {
-    /// Begins to ping these servers.
+    /// Begins to ping a server.
     ///
     /// # Errors
     /// Io: the system has no more threads.
-    pub(crate) fn watch(peers: &[Arc<PeerPart>]) -> Result<Self> {
-        let mut reachability = Self { states: Vec::with_capacity(peers.len()), stop: Arc::default() };
-        for peer in peers {
-            let (peer, state) = (Arc::clone(peer), Arc::new(State::new()));
-            reachability.states.push(Arc::clone(&state));
-            let stop = Arc::clone(&reachability.stop);
-            let thread = Builder::new().name("ping".to_owned()).stack_size(STACK_BYTES);
-            let started = thread.spawn(move || {
-                let cancelled = Some(Arc::clone(&stop.cancelled));
-                let _limits = ThreadLimits { cancelled, ..ThreadLimits::default() }.enter();
-                while !stop.is_stopped_after(Duration::ZERO) {
-                    state.note(peer.peer().ping());
-                    if stop.is_stopped_after(PING_INTERVAL) {
-                        break;
-                    }
+    pub(crate) fn watch(peer: &Arc<PeerPart>) -> Result<Self> {
+        let reachability = Self { state: Arc::new(State::new()), stop: Arc::default() };
+        let (peer, state, stop) =
+            (Arc::clone(peer), Arc::clone(&reachability.state), Arc::clone(&reachability.stop));
+        let thread = Builder::new().name("ping".to_owned()).stack_size(STACK_BYTES);
+        let started = thread.spawn(move || {
+            let cancelled = Some(Arc::clone(&stop.cancelled));
+            let _limits = ThreadLimits { cancelled, ..ThreadLimits::default() }.enter();
+            while !stop.is_stopped_after(Duration::ZERO) {
+                state.note(peer.peer().ping());
+                if stop.is_stopped_after(PING_INTERVAL) {
+                    break;
                 }
-            });
-            // The others end with this value.
-            started.map_err(|error| Error::io("start a thread that pings a server", &error))?;
-        }
+            }
+        });
+        started.map_err(|error| Error::io("start a thread that pings a server", &error))?;
         Ok(reachability)
     }
 
-    /// For each server, in their order, why it is unreachable; `None`: it is reachable.
-    pub(crate) fn reasons(&self) -> Vec<Option<String>> {
-        self.states.iter().map(|state| state.reason()).collect()
+    /// Why the server is unreachable; `None`: it is reachable.
+    pub(crate) fn reason(&self) -> Option<String> {
+        self.state.reason()
     }
 }
 

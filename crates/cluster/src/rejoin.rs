@@ -8,17 +8,18 @@
 //! A voter that has forgotten its votes and the entries that it acknowledged must not be counted as the one
 //! that it was. The exchange is a change of the voters: a majority of those before has to commit it.
 
-use crate::cluster::open_identity;
 use crate::damage::with_remedy;
 use crate::fetch::fetch;
-use crate::generation::{Generation, remove_others};
-use crate::map::ClusterMap;
+use crate::generation::{Generation, newest_path, remove_others};
+use crate::identity::open_identity;
+use crate::map::{ClusterMap, ServerEntry};
 use crate::peer_part::PeerPart;
-use crate::voting::{beginning_file, log_directory, mark_new, new_file};
+use crate::voting::{Beginning, is_invited, log_directory, mark_new, new_file};
 use std::path::Path;
 use std::sync::Arc;
 use vervet::DatabaseOptions;
 use vervet_model::{Error, ErrorKind, Result};
+use vervet_partition::PartitionDirectory;
 use vervet_peer::{Hello, Peer};
 
 /// What [`rejoin`] has done.
@@ -30,6 +31,22 @@ pub struct Rejoined {
     pub has_copied: bool,
     /// The server had a log, which is gone.
     pub had_log: bool,
+}
+
+/// Copies the data of another server, if this one has been invited and has none yet.
+pub(crate) fn take_invitation(directory: &Path, options: &DatabaseOptions) -> Result<()> {
+    let map = ClusterMap::read(directory)?;
+    let Some(origin) = map.origin().filter(|origin| is_invited(directory, *origin)) else { return Ok(()) };
+    let data = newest_path(&options.environment, directory)?;
+    if log_directory(directory, origin).exists()
+        || PartitionDirectory::is_published(&options.environment, &data)
+    {
+        return Ok(());
+    }
+    let report = |server: &str, bytes: u64| {
+        tracing::info!(target: "vervet", "this server is new; it copies {bytes} bytes of data from server {server}");
+    };
+    take_place(directory, options, &report).map(drop)
 }
 
 /// Makes the server in `directory`, which does not run, ready to take its place again. `report`: gets the
@@ -52,9 +69,8 @@ fn take_place(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str,
             .with_hint("copy the directory of this server back from a copy, or make the cluster again"));
     }
     let identity = Arc::new(open_identity(directory, &map)?);
-    let named = map.data.as_deref().and_then(|name| u64::from_str_radix(name, 16).ok());
     let unnamed = || Error::new(ErrorKind::Input, "the map does not name the data of the cluster");
-    let origin = named.ok_or_else(unnamed)?;
+    let origin = map.origin().ok_or_else(unnamed)?;
     let environment = &options.environment;
     let log = log_directory(directory, origin);
     let failed = |what: &str, path: &Path, error: &std::io::Error| {
@@ -77,30 +93,45 @@ fn take_place(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str,
         generation.verify()
     });
     let has_copied = opened.is_err();
+    let hello = || Hello { cluster: map.number(origin), server: own.name.clone() };
+    let others = map.servers.iter().filter(|entry| entry.name != own.name);
+    let source = |entry: &ServerEntry| {
+        Arc::new(PeerPart::new(Peer::new(&entry.name, &entry.address, Arc::clone(&identity), hello())))
+    };
+    let sources: Vec<_> = others.map(source).collect();
+    if had_log {
+        check_majority(&map, &sources)?;
+    }
     if has_copied {
-        let hello = || Hello { cluster: map.number(origin), server: own.name.clone() };
-        let others = map.servers.iter().filter(|entry| entry.name != own.name);
-        let source = |entry: &crate::map::ServerEntry| {
-            Arc::new(PeerPart::new(Peer::new(&entry.name, &entry.address, Arc::clone(&identity), hello())))
-        };
-        let sources: Vec<_> = others.map(source).collect();
         let fetched = fetch(environment, (directory, origin), &sources, 0, report)?.path;
         remove_others(environment, directory, &fetched)?;
     }
     if map.voters.contains(&own.name) {
-        let random = environment.random.next_u64();
-        let random = random.map_err(|error| Error::io("draw a random number", &error))?;
-        let beginning = u32::try_from(random >> 33).unwrap_or(1).max(1);
         if had_log {
             std::fs::remove_dir_all(&log).map_err(|error| failed("remove", &log, &error))?;
         }
-        let path = beginning_file(directory, origin);
-        std::fs::write(&path, format!("{beginning}\n")).map_err(|error| failed("write", &path, &error))?;
+        Beginning::new(environment)?.write(directory, origin)?;
         mark_new(directory, origin)?;
-        for path in [path, new_file(directory, origin)] {
-            environment.files.sync_file(&path).map_err(|error| failed("sync", &path, &error))?;
-        }
+        let new = new_file(directory, origin);
+        environment.files.sync_file(&new).map_err(|error| failed("sync", &new, &error))?;
         environment.files.sync_dir(directory).map_err(|error| failed("sync", directory, &error))?;
     }
     Ok(Rejoined { server: own.name, has_copied, had_log })
+}
+
+/// Whether a majority of the voters answers without this server. Otherwise its log may be needed: a commit is
+/// at a majority of the voters, and those that answer may be the minority without it.
+fn check_majority(map: &ClusterMap, others: &[Arc<PeerPart>]) -> Result<()> {
+    let votes = |peer: &&Arc<PeerPart>| map.voters.iter().any(|voter| voter == peer.peer().name());
+    let (up, down): (Vec<_>, Vec<_>) =
+        others.iter().filter(votes).partition(|peer| peer.peer().ping().is_ok());
+    if up.len() * 2 > map.voters.len() {
+        return Ok(());
+    }
+    let names: Vec<&str> = down.iter().map(|peer| peer.peer().name()).collect();
+    let what = format!(
+        "no majority of the voters answers: {}; the log of this server may be needed",
+        names.join(", ")
+    );
+    Err(Error::new(ErrorKind::Unavailable, what).with_hint("start those first; nothing was changed"))
 }

@@ -21,10 +21,11 @@
 //! them.
 
 use crate::changes_status::{ChangesStatus, VotersStatus};
+use crate::files::{failed, replace_text};
 use crate::following::{ANSWER_BYTES, PURGED, Stop, stop, write_answer};
-use crate::map::{ClusterMap, ServerEntry};
+use crate::map::ServerEntry;
+use crate::members::{self, Members};
 use crate::merging::{Data, Merge, Merged};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
@@ -34,9 +35,9 @@ use vervet::{
     Applied, Database, Environment, Follower, LogRecord, RecordSource, SharedLog, Start, Transactions,
 };
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits, lock};
-use vervet_peer::Peer;
 use vervet_raft::{
-    CommittedEntry, Identity, Leadership, Replica, ReplicaOptions, Role, Timing, Transport, number_at, place,
+    CommittedEntry, Identity, Leadership, Member, Replica, ReplicaOptions, Role, Timing, Transport,
+    number_at, place,
 };
 
 /// Kind of the messages between voters: none of those of partitions, tasks and followers.
@@ -50,6 +51,9 @@ const NEW: &str = ".new";
 
 /// Ends the name of the file with the number of the beginning of a voter that has begun anew.
 const BEGINNING: &str = ".beginning";
+
+/// A leader that no majority has confirmed for this time says so.
+const UNCONFIRMED_MAX: Duration = Duration::from_secs(3);
 
 /// Time between two requests to be admitted.
 const JOIN_INTERVAL: Duration = Duration::from_secs(1);
@@ -71,17 +75,52 @@ pub(crate) fn new_file(directory: &Path, build: u64) -> PathBuf {
 }
 
 /// The file with the number of the beginning of a voter that has begun anew.
-pub(crate) fn beginning_file(directory: &Path, build: u64) -> PathBuf {
+fn beginning_file(directory: &Path, build: u64) -> PathBuf {
     directory.join(format!("{LOG}{build:016x}{BEGINNING}"))
 }
 
-/// The number of the beginning of a voter; 0: it has its first log.
-fn beginning(directory: &Path, build: u64) -> Result<u32> {
-    let path = beginning_file(directory, build);
-    match std::fs::read_to_string(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
-        Err(error) => Err(Error::io(format_args!("read {}", path.display()), &error)),
-        Ok(text) => text.trim().parse().map_err(|_| Error::corrupt(path.display(), "it has no number")),
+/// Whether the server is to be admitted, and has never had a log.
+pub(crate) fn is_invited(directory: &Path, build: u64) -> bool {
+    beginning_file(directory, build).exists() && new_file(directory, build).exists()
+}
+
+/// Stands in the file of the beginning of a voter that was admitted.
+const ADMITTED: &str = "admitted";
+
+/// What the file of the beginning of a voter says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Beginning {
+    /// Number of the beginning; 0: it has its first log.
+    pub(crate) number: u32,
+    /// The others have admitted it: it asks no more, since it may have been removed.
+    pub(crate) is_admitted: bool,
+}
+
+impl Beginning {
+    /// A voter that is to be admitted.
+    pub(crate) fn new(environment: &Environment) -> Result<Self> {
+        let random = environment.random.next_u64();
+        let random = random.map_err(|error| Error::io("draw a random number", &error))?;
+        Ok(Self { number: u32::try_from(random >> 33).unwrap_or(1).max(1), is_admitted: false })
+    }
+
+    fn read(directory: &Path, build: u64) -> Result<Self> {
+        let path = beginning_file(directory, build);
+        let text = match std::fs::read_to_string(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self { number: 0, is_admitted: true });
+            }
+            text => text.map_err(failed("read", &path))?,
+        };
+        let (number, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        let number = number.trim().parse().map_err(|_| Error::corrupt(path.display(), "it has no number"))?;
+        Ok(Self { number, is_admitted: rest.trim() == ADMITTED })
+    }
+
+    pub(crate) fn write(self, directory: &Path, build: u64) -> Result<()> {
+        let path = beginning_file(directory, build);
+        let admitted = if self.is_admitted { format!("{ADMITTED}\n") } else { String::new() };
+        replace_text(&path, &format!("{}\n{admitted}", self.number)).map_err(failed("write", &path))
     }
 }
 
@@ -91,21 +130,16 @@ pub(crate) fn mark_new(directory: &Path, build: u64) -> Result<()> {
     std::fs::write(&path, "").map_err(|error| Error::io(format_args!("write {}", path.display()), &error))
 }
 
-/// The numbers of servers, by name.
-fn number_of(map: &ClusterMap, name: &str) -> u64 {
-    map.servers.iter().filter(|entry| entry.name.as_str() < name).count() as u64 + 1
-}
-
 /// Sends messages to the other voters.
-struct PeerTransport(BTreeMap<u64, Peer>);
+struct PeerTransport(Arc<Members>);
 
 impl Transport for PeerTransport {
     fn call(&self, server: u64, request: &[u8], time_max: Duration) -> Result<Vec<u8>> {
-        let unknown = || Error::internal(format!("server {server} is no voter"));
-        let peer = self.0.get(&place(server)).ok_or_else(unknown)?;
+        let unknown = || Error::new(ErrorKind::Unavailable, format!("server {server} is not known here"));
+        let other = self.0.other_at(place(server)).ok_or_else(unknown)?;
         let deadline = Instant::now().checked_add(time_max).map(|end| (end, time_max));
         let _limits = ThreadLimits { deadline, ..ThreadLimits::default() }.enter();
-        peer.send(&[&[VOTERS][..], &server.to_le_bytes(), request].concat())?.receive()
+        other.log.send(&[&[VOTERS][..], &server.to_le_bytes(), request].concat())?.receive()
     }
 }
 
@@ -217,8 +251,9 @@ struct State {
     feed: Arc<dyn RecordSource>,
     follower: Follower,
     database: Database,
-    /// All servers, by number.
-    servers: BTreeMap<u64, ServerEntry>,
+    members: Arc<Members>,
+    /// Where its log is, and of which build.
+    place: (PathBuf, u64),
     /// The data, if changes are merged into them.
     data: Option<Arc<Data>>,
     /// Data from which to go on.
@@ -263,33 +298,37 @@ struct Course {
     role: Option<Role>,
     /// When this server asked to be admitted last.
     asked: Option<Instant>,
+    /// The servers that have the log, as of the last look.
+    members: Vec<Member>,
+    /// What the file of the beginning says; `None`: it was not read yet.
+    beginning: Option<Beginning>,
 }
 
-/// Opens the log of a voter, and takes part in elections from then on. `peer`: a connection to another
-/// server.
+/// Opens the log of a voter, and takes part in elections from then on.
 pub(crate) fn open(
     environment: &Environment,
     directory: &Path,
     build: u64,
-    map: &ClusterMap,
-    peer: &dyn Fn(&ServerEntry) -> Peer,
+    members: &Arc<Members>,
 ) -> Result<Replica> {
     let new = new_file(directory, build);
-    let others =
-        map.servers.iter().filter(|entry| entry.name != map.server && map.voters.contains(&entry.name));
-    let peers = others.map(|entry| (number_of(map, &entry.name), peer(entry))).collect();
+    let map = members.map();
+    let own = map.own()?;
+    let number_of = |entry: &ServerEntry| map.number_of(entry);
     let options = ReplicaOptions {
         environment: environment.clone(),
         directory: log_directory(directory, build),
         identity: Identity {
             cluster: map.number(build),
-            server: number_at(number_of(map, &map.server), beginning(directory, build)?),
+            server: number_at(number_of(own), Beginning::read(directory, build)?.number),
         },
-        voters: map.voters.iter().map(|voter| number_of(map, voter)).collect(),
+        about: members::about(own).into(),
+        is_same: members::is_same,
+        voters: map.servers.iter().filter(|entry| map.voters.contains(&entry.name)).map(number_of).collect(),
         may_begin: new.exists(),
         timing: Timing::default(),
     };
-    let replica = Replica::open(&options, Arc::new(PeerTransport(peers)))?;
+    let replica = Replica::open(&options, Arc::new(PeerTransport(Arc::clone(members))))?;
     match std::fs::remove_file(&new) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(Error::io(format_args!("remove {}", new.display()), &error))
@@ -312,23 +351,30 @@ pub(crate) fn refusal(leader: Option<&ServerEntry>) -> Error {
     Error::new(ErrorKind::Unsupported, what).with_hint("send them there; this server shows them soon after")
 }
 
+/// Why a server that has left takes no changes, and shows no new ones.
+fn removed() -> Error {
+    let what = "this server is no server of the cluster any more: it was removed";
+    Error::new(ErrorKind::Unsupported, what)
+        .with_hint("end it; to have it in the cluster again, invite it: vervet cluster invite")
+}
+
 impl Voting {
     pub(crate) fn start(
         (database, follower): (Database, Follower),
         replica: Arc<Replica>,
-        map: &ClusterMap,
+        (members, place): (Arc<Members>, (PathBuf, u64)),
         data: Option<Arc<Data>>,
         feed: Arc<dyn RecordSource>,
     ) -> Result<Self> {
         let progress = Progress { after: follower.start().position, ..Progress::default() };
-        let numbered = |entry: &ServerEntry| (number_of(map, &entry.name), entry.clone());
         follower.transactions().feed_from(Arc::clone(&feed));
         let state = Arc::new(State {
             replica,
             feed,
             follower,
             database,
-            servers: map.servers.iter().map(numbered).collect(),
+            members,
+            place,
             data,
             merged: Mutex::default(),
             log_bytes_before: AtomicU64::new(0),
@@ -350,7 +396,7 @@ impl Voting {
 
     /// Why this server takes no changes at present; `None`: it leads.
     pub(crate) fn refusal(&self) -> Option<Error> {
-        if self.leads() { None } else { Some(refusal(self.state.leader())) }
+        if self.leads() { None } else { Some(refusal(self.state.leader().as_ref())) }
     }
 
     /// Whether this server takes changes.
@@ -359,8 +405,8 @@ impl Voting {
     }
 
     /// Name of the other server that leads, if it is known.
-    pub(crate) fn leader(&self) -> Option<&str> {
-        self.state.leader().map(|entry| entry.name.as_str())
+    pub(crate) fn leader(&self) -> Option<String> {
+        self.state.leader().map(|entry| entry.name)
     }
 
     /// Waits until this server shows everything that was committed before the call.
@@ -384,24 +430,29 @@ impl Voting {
         let status = state.replica.status();
         let progress = lock(&state.progress);
         let leader = match (&progress.leading, state.leader()) {
-            (Some(_), _) => state.servers.get(&place(state.replica.server())),
+            (Some(_), _) => state.members.map().own().ok().cloned(),
             (None, leader) => leader,
         };
         let name = |number: &u64| {
-            state.servers.get(&place(*number)).map_or_else(|| number.to_string(), |one| one.name.clone())
+            state.members.entry_at(place(*number)).map_or_else(|| number.to_string(), |one| one.name)
         };
+        let unconfirmed =
+            status.confirmed_before.filter(|time| progress.leading.is_some() && *time > UNCONFIRMED_MAX);
+        let silent = unconfirmed.map(|time| {
+            format!("no majority of the voters has answered for {} s, so no change is made", time.as_secs())
+        });
         let matched = status.voters.iter().map(|(number, index)| (name(number), *index)).collect();
         ChangesStatus {
-            writer: leader.map(|entry| entry.name.clone()).unwrap_or_default(),
+            writer: leader.as_ref().map(|entry| entry.name.clone()).unwrap_or_default(),
             timestamp: state.database.snapshot().timestamp(),
             behind_bytes: 0,
             is_complete: progress.is_complete,
-            failure: progress.failure.clone(),
+            failure: progress.failure.clone().or(silent),
             has_ended: progress.has_ended,
             merged: state.data.as_ref().map(|data| data.position()),
             voters: Some(VotersStatus {
                 names: state.replica.voters().iter().map(name).collect(),
-                leader: leader.map(|entry| entry.name.clone()),
+                leader: leader.map(|entry| entry.name),
                 term: status.term,
                 committed: status.committed,
                 last: status.last,
@@ -425,9 +476,9 @@ impl Drop for Voting {
 
 impl State {
     /// The other server that leads, if it is known.
-    fn leader(&self) -> Option<&ServerEntry> {
+    fn leader(&self) -> Option<ServerEntry> {
         match self.replica.role() {
-            Role::Follower { leader: Some(leader) } => self.servers.get(&place(leader)),
+            Role::Follower { leader: Some(leader) } => self.members.entry_at(place(leader)),
             _ => None,
         }
     }
@@ -445,7 +496,10 @@ impl State {
                 Ok(()) => (None, false),
                 Err(Stop::Retry(error)) => (Some(error.message().to_owned()), false),
                 Err(Stop::Over(error)) => {
-                    let message = format!("{error}; this server follows no more, and is to be started again");
+                    let message = match error.kind() {
+                        ErrorKind::Unsupported => error.to_string(),
+                        _ => format!("{error}; this server follows no more, and is to be started again"),
+                    };
                     tracing::error!(target: "vervet", "{message}");
                     (Some(message), true)
                 }
@@ -474,16 +528,44 @@ impl State {
         self.follower.restart_over(start);
     }
 
-    /// Asks to be admitted, if this server has begun anew and is no voter yet.
-    fn join(&self, course: &mut Course) -> Result<(), Stop> {
+    /// Takes note of servers that have joined or left.
+    fn note_members(&self, course: &mut Course) -> Result<(), Stop> {
+        let (directory, build) = &self.place;
+        let beginning = match course.beginning {
+            Some(beginning) => beginning,
+            None => *course.beginning.insert(Beginning::read(directory, *build).map_err(Stop::Over)?),
+        };
+        if !beginning.is_admitted && self.replica.is_admitted() {
+            let admitted = Beginning { is_admitted: true, ..beginning };
+            admitted.write(directory, *build).map_err(Stop::Retry)?;
+            course.beginning = Some(admitted);
+        }
+        if !course.beginning.is_some_and(|beginning| beginning.is_admitted) {
+            return Ok(());
+        }
+        let members = self.replica.members();
         let own = self.replica.server();
-        if place(own) == own || course.asked.is_some_and(|asked| asked.elapsed() < JOIN_INTERVAL) {
+        let has_left = !members.is_empty() && !members.iter().any(|one| one.server == own && one.votes);
+        if has_left || self.replica.is_dismissed() {
+            self.follower.refuse(removed());
+            return Err(Stop::Over(removed()));
+        }
+        if members != course.members && !members.is_empty() {
+            if self.members.update(&members).map_err(Stop::Retry)? {
+                tracing::info!(target: "vervet", "the voters are {}", self.members.map().voters.join(", "));
+            }
+            course.members = members;
+        }
+        Ok(())
+    }
+
+    /// Asks to be admitted, if this server has begun anew and never was a voter.
+    fn join(&self, course: &mut Course) -> Result<(), Stop> {
+        let is_admitted = course.beginning.is_some_and(|beginning| beginning.is_admitted);
+        if is_admitted || course.asked.is_some_and(|asked| asked.elapsed() < JOIN_INTERVAL) {
             return Ok(());
         }
         course.asked = Some(Instant::now());
-        if self.replica.is_admitted() {
-            return Ok(());
-        }
         self.replica.join(JOIN_INTERVAL).map_err(Stop::Retry)
     }
 
@@ -494,6 +576,7 @@ impl State {
             self.go_over(course, merged.start);
             *lock(&self.merged) = None;
         }
+        self.note_members(course)?;
         self.join(course)?;
         let after = lock(&self.progress).after;
         self.replica.wait_for_more(after, WAIT).map_err(Stop::Over)?;
@@ -520,8 +603,10 @@ impl State {
                 self.replica.stand_for_election().map_err(Stop::Retry)
             }
             Role::Leader { term } => {
-                self.lead(term, last)?;
+                self.lead(course, term, last)?;
                 *course = Course {
+                    members: std::mem::take(&mut course.members),
+                    beginning: course.beginning,
                     led: Some(term),
                     whole_from: self.replica.committed(),
                     complete_from: Some(last),
@@ -532,7 +617,7 @@ impl State {
             Role::Follower { leader } => {
                 if course.role != Some(role) {
                     course.role = Some(role);
-                    self.follower.refuse(refusal(self.leader()));
+                    self.follower.refuse(refusal(self.leader().as_ref()));
                 }
                 if course.complete_from.is_none() && leader.is_some() {
                     course.complete_from = self.replica.read_index(WAIT).ok();
@@ -559,7 +644,7 @@ impl State {
 
     /// Leads until another server does. The caller has applied all entries that were committed when it was
     /// elected, and this server alone appends to the log in this term.
-    fn lead(&self, term: u64, after: u64) -> Result<(), Stop> {
+    fn lead(&self, course: &mut Course, term: u64, after: u64) -> Result<(), Stop> {
         if self.replica.committed() != after {
             return Err(Stop::Retry(Error::internal("entries of this term that this server has not made")));
         }
@@ -577,6 +662,9 @@ impl State {
         tracing::info!(target: "vervet", "this server takes the changes of the graph, in term {term}");
         while !self.is_stopping() && leadership.check().is_ok() {
             _ = self.replica.wait_for_role(Role::Leader { term }, WAIT);
+            if let Err(Stop::Retry(error)) = self.note_members(course) {
+                tracing::warn!(target: "vervet", "the servers that have joined or left are not noted: {error}");
+            }
             let merged = lock(&self.merged).clone();
             if let Some(Merged { start, applied }) = merged {
                 match transactions.move_to(Arc::clone(&start.base), &applied) {
@@ -671,6 +759,8 @@ mod tests {
             environment: Environment::real(),
             directory: folder.path().join("log"),
             identity: Identity { cluster: 5, server: own },
+            about: Vec::new().into(),
+            is_same: members::is_same,
             voters: [1, 2, 3].into(),
             may_begin: true,
             timing: Timing::default(),

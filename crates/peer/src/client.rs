@@ -40,7 +40,7 @@ pub struct Peer {
     hello: Hello,
     timeout: Duration,
     pool: Pool,
-    faults: Faults,
+    faults: Arc<Faults>,
     counters: Counters,
 }
 
@@ -109,7 +109,7 @@ impl Peer {
             hello,
             timeout: PEER_TIMEOUT,
             pool: Pool::default(),
-            faults: Faults::default(),
+            faults: Arc::default(),
             counters: Counters::default(),
         }
     }
@@ -135,8 +135,8 @@ impl Peer {
 
     /// Faults for tests.
     #[must_use]
-    pub fn faults(&self) -> &Faults {
-        &self.faults
+    pub fn faults(&self) -> Arc<Faults> {
+        Arc::clone(&self.faults)
     }
 
     /// What has been sent and received.

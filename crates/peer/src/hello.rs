@@ -7,7 +7,7 @@ use crate::frame::prefix;
 use vervet_model::{Error, ErrorKind};
 
 /// Version of everything that servers say to each other: frames, requests, answers.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 7;
 
 const MAGIC: [u8; 8] = *b"VRVTPEER";
 

@@ -5,10 +5,10 @@
 //! disks lives. When the leader fails, the others elect the next one, which has all committed entries.
 //!
 //! # Shape
-//! [`Replica`]: one voter. [`Leadership`]: what a leader appends. [`Transport`]: messages to the other
-//! voters, which the caller sends. `store`: the log on disk. `network`: openraft's messages over the
-//! transport. `position`: how far the log is committed. `batch`: the records of an entry. `wire`: bytes.
-//! `types`: openraft's parameters.
+//! [`Replica`]: one voter. [`Member`]: the voters, which join and leave. [`Leadership`]: what a leader
+//! appends. [`Transport`]: messages to the other voters, which the caller sends. `store`: the log on disk.
+//! `network`: openraft's messages over the transport. `position`: how far the log is committed. `batch`: the
+//! records of an entry. `wire`: bytes. `types`: openraft's parameters.
 //!
 //! An entry has a batch of records, all that waited when the entry before it was proposed. Every server takes
 //! the records of committed entries from its own log ([`Replica::read`]), in the same order.
@@ -36,9 +36,8 @@
 //! [`Replica::read_index`] returns an index that is at least that of any commit acknowledged before the call
 //! (ReadIndex, §6.4 of Ongaro's thesis): no clock decides. Requests share confirmations.
 //! # Not here
-//! What entries lead to: the caller keeps it, and says up to which entry ([`Replica::compact`]). More or
-//! fewer voters, or others, than those of the first opening. Handing over the leadership: openraft 0.9 has
-//! none.
+//! What entries lead to: the caller keeps it, and says up to which entry ([`Replica::compact`]). Handing over
+//! the leadership: openraft 0.9 has none.
 //! # Source
 //! D. Ongaro, J. Ousterhout, "In Search of an Understandable Consensus Algorithm", USENIX ATC 2014; openraft
 //! 0.9, where a term may have several leaders of which one is elected.
@@ -47,7 +46,9 @@
 
 mod batch;
 mod leadership;
+mod members;
 mod network;
+mod place;
 mod position;
 mod replica;
 mod store;
@@ -59,6 +60,8 @@ mod tests;
 
 pub use batch::Record;
 pub use leadership::{BATCH_BYTES, IN_FLIGHT_MAX, Leadership, Publish, RECORD_BYTES_MAX, Sequence, WAIT_MAX};
+pub use members::{Member, VOTERS_MAX};
 pub use network::Transport;
-pub use replica::{CommittedEntry, Replica, ReplicaOptions, ReplicaStatus, Role, Timing, number_at, place};
+pub use place::{number_at, place};
+pub use replica::{CommittedEntry, Replica, ReplicaOptions, ReplicaStatus, Role, Timing};
 pub use store::{Identity, LOCK_FILE};

@@ -10,7 +10,9 @@
 //! | 1 | vote | as openraft's `VoteResponse` |
 //! | 2 | read index: confirm the leadership | index (8 bytes) |
 //! | 3 | install: what says that there is a snapshot | vote |
-//! | 4 | join: number of a voter that has begun anew (8 bytes) | empty |
+//! | 4 | join: number of a voter that has begun anew (8 bytes), and what is said of it | empty |
+//! | 5 | remove: place of a voter (8 bytes) | empty |
+//! A vote is refused, as unsupported, to a server that has been removed and does not know it.
 //! # Dropped calls
 //! openraft drops the future of an append after one heartbeat interval, and sends the same entries again. A
 //! large entry on a slow connection would never arrive that way. So a call runs in a thread of its own until
@@ -22,23 +24,25 @@
 use crate::types::{LogId, Types, Vote};
 use crate::wire;
 use bytes::Bytes;
+use openraft::AnyError;
 use openraft::error::{InstallSnapshotError, NetworkError, RPCError, RaftError, Unreachable};
 use openraft::network::{Backoff, RPCOption, RaftNetwork, RaftNetworkFactory};
 use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
     VoteRequest, VoteResponse,
 };
-use openraft::{AnyError, EmptyNode};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use vervet_model::{Error, Result};
+use vervet_model::{Error, ErrorKind, Result};
 
 pub(crate) const APPEND: u8 = 0;
 pub(crate) const VOTE: u8 = 1;
 pub(crate) const READ_INDEX: u8 = 2;
 pub(crate) const INSTALL: u8 = 3;
 pub(crate) const JOIN: u8 = 4;
+pub(crate) const REMOVE: u8 = 5;
 
 /// Longest time of an append, whose bytes may be many.
 const APPEND_TIME_MAX: Duration = Duration::from_secs(30);
@@ -59,11 +63,14 @@ pub trait Transport: Send + Sync + 'static {
 #[derive(Clone)]
 pub(crate) struct Network {
     pub(crate) transport: Arc<dyn Transport>,
+    /// Another voter has said that this one has been removed.
+    pub(crate) is_dismissed: Arc<AtomicBool>,
 }
 
 /// The connection to one server.
 pub(crate) struct Connection {
     transport: Arc<dyn Transport>,
+    is_dismissed: Arc<AtomicBool>,
     server: u64,
     /// The append that is under way.
     pending: Option<PendingAppend>,
@@ -76,14 +83,14 @@ struct PendingAppend {
     answer: JoinHandle<Result<Vec<u8>>>,
 }
 
-type CallError = RPCError<u64, EmptyNode, RaftError<u64>>;
+type CallError = RPCError<u64, Bytes, RaftError<u64>>;
 
 /// The error of a call without an answer. openraft waits before it tries again.
 fn unreachable(error: &Error) -> CallError {
     RPCError::Unreachable(Unreachable::new(&AnyError::error(error)))
 }
 
-fn malformed_answer<E: std::error::Error>() -> RPCError<u64, EmptyNode, E> {
+fn malformed_answer<E: std::error::Error>() -> RPCError<u64, Bytes, E> {
     RPCError::Network(NetworkError::new(&AnyError::error("an answer that is damaged")))
 }
 
@@ -94,8 +101,9 @@ fn malformed() -> CallError {
 impl RaftNetworkFactory<Types> for Network {
     type Network = Connection;
 
-    async fn new_client(&mut self, server: u64, _: &EmptyNode) -> Connection {
-        Connection { transport: Arc::clone(&self.transport), server, pending: None }
+    async fn new_client(&mut self, server: u64, _: &Bytes) -> Connection {
+        let is_dismissed = Arc::clone(&self.is_dismissed);
+        Connection { transport: Arc::clone(&self.transport), is_dismissed, server, pending: None }
     }
 }
 
@@ -157,7 +165,7 @@ impl RaftNetwork<Types> for Connection {
         &mut self,
         request: InstallSnapshotRequest<Types>,
         option: RPCOption,
-    ) -> Result<InstallSnapshotResponse<u64>, RPCError<u64, EmptyNode, RaftError<u64, InstallSnapshotError>>>
+    ) -> Result<InstallSnapshotResponse<u64>, RPCError<u64, Bytes, RaftError<u64, InstallSnapshotError>>>
     {
         let mut bytes = vec![INSTALL];
         wire::write_install(&request, &mut bytes);
@@ -176,7 +184,12 @@ impl RaftNetwork<Types> for Connection {
         let mut bytes = vec![VOTE];
         wire::write_vote_request(&request, &mut bytes);
         let answer = joined(self.start(bytes, option.hard_ttl()).await);
-        let answer = answer.map_err(|error| unreachable(&error))?;
+        let answer = answer.map_err(|error| {
+            if error.kind() == ErrorKind::Unsupported {
+                self.is_dismissed.store(true, Ordering::Relaxed);
+            }
+            unreachable(&error)
+        })?;
         wire::read_vote_answer(Bytes::from(answer)).map_err(|_| malformed())
     }
 

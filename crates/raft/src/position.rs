@@ -14,6 +14,7 @@ use crate::batch;
 use crate::store::Store;
 use crate::types::{Applied, Entry, LogId, SnapshotMeta, StorageError, Types};
 use crate::wire;
+use bytes::Bytes;
 use openraft::storage::RaftStateMachine;
 use openraft::{
     AnyError, EntryPayload, OptionalSend, RaftSnapshotBuilder, RaftTypeConfig, Snapshot, StorageIOError,
@@ -37,7 +38,7 @@ pub(crate) struct Position {
 #[derive(Debug, Default)]
 struct State {
     last: Option<LogId>,
-    membership: StoredMembership<u64, openraft::EmptyNode>,
+    membership: StoredMembership<u64, Bytes>,
     snapshot: Option<SnapshotMeta>,
     /// The snapshot that openraft is about to take note of.
     next: Option<SnapshotMeta>,
@@ -88,9 +89,7 @@ impl Position {
 impl RaftStateMachine<Types> for Position {
     type SnapshotBuilder = Self;
 
-    async fn applied_state(
-        &mut self,
-    ) -> Result<(Option<LogId>, StoredMembership<u64, openraft::EmptyNode>), StorageError> {
+    async fn applied_state(&mut self) -> Result<(Option<LogId>, StoredMembership<u64, Bytes>), StorageError> {
         let state = lock(&self.state);
         Ok((state.last, state.membership.clone()))
     }

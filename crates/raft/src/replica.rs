@@ -6,7 +6,8 @@
 
 use crate::batch::{self, Record};
 use crate::leadership::Leadership;
-use crate::network::{APPEND, INSTALL, JOIN, Network, READ_INDEX, Transport, VOTE};
+use crate::network::{APPEND, INSTALL, JOIN, Network, READ_INDEX, REMOVE, Transport, VOTE};
+use crate::place::place;
 use crate::position::Position;
 use crate::store::{Identity, Store};
 use crate::types::Types;
@@ -18,7 +19,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
@@ -59,28 +60,6 @@ impl Default for Timing {
     }
 }
 
-/// The place of a voter among all servers: its number without that of its beginning. A voter that has lost
-/// its log has forgotten its votes, so it begins anew with another number of the same place, and takes the
-/// place of the one that it was ([`Replica::join`]).
-#[must_use]
-pub fn place(voter: u64) -> u64 {
-    voter & PLACE_MASK
-}
-
-/// The number of the voter at a place that has begun for the `beginning`-th time; 0 is the first time.
-#[must_use]
-pub fn number_at(place: u64, beginning: u32) -> u64 {
-    place & PLACE_MASK | u64::from(beginning) << PLACE_BITS
-}
-
-/// Whether a server is the only one of `voters` at its place.
-fn is_alone(voters: &[u64], server: u64) -> bool {
-    voters.contains(&server) && voters.iter().filter(|voter| place(**voter) == place(server)).count() == 1
-}
-
-const PLACE_BITS: u32 = 16;
-const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
-
 /// How a voter is opened.
 #[derive(Clone, Debug)]
 pub struct ReplicaOptions {
@@ -90,8 +69,11 @@ pub struct ReplicaOptions {
     pub directory: PathBuf,
     /// Whose log it is.
     pub identity: Identity,
-    /// Numbers of all voters, this one included. They are those of the first opening, but for those that have
-    /// begun anew ([`place`]).
+    /// What the others are told of this server, at most 4 KiB, if it asks to be admitted ([`Replica::join`]).
+    pub about: Bytes,
+    /// Whether two such texts are of the same server: a server is not admitted at the place of another one.
+    pub is_same: fn(&[u8], &[u8]) -> bool,
+    /// Numbers of the voters of a new log, this one included. A log that has voters keeps those.
     pub voters: BTreeSet<u64>,
     /// A missing log is begun. Only right if this voter has never had one: one that has lost its log has
     /// forgotten its votes and entries that it acknowledged.
@@ -150,21 +132,27 @@ pub struct CommittedEntry {
 
 /// See the header of this file. Dropping it ends it.
 pub struct Replica {
-    raft: Raft<Types>,
+    pub(crate) raft: Raft<Types>,
     store: Store,
     position: Position,
-    server: u64,
-    /// All voters of the first opening.
-    others: BTreeSet<u64>,
-    transport: Arc<dyn Transport>,
+    pub(crate) server: u64,
+    pub(crate) about: Bytes,
+    pub(crate) is_same: fn(&[u8], &[u8]) -> bool,
+    /// The voters that the caller has named.
+    pub(crate) named: BTreeSet<u64>,
+    pub(crate) transport: Arc<dyn Transport>,
     reads: mpsc::UnboundedSender<oneshot::Sender<Result<u64>>>,
     /// A voter is being admitted.
-    is_admitting: Arc<AtomicBool>,
+    pub(crate) is_admitting: Arc<AtomicBool>,
+    /// Another voter has said that this one has been removed.
+    pub(crate) is_dismissed: Arc<AtomicBool>,
+    /// A server that has been removed is being let go.
+    pub(crate) is_releasing: Arc<AtomicBool>,
     /// `None` while it is dropped.
     runtime: Option<Runtime>,
 }
 
-type Metrics = RaftMetrics<u64, openraft::EmptyNode>;
+pub(crate) type Metrics = RaftMetrics<u64, Bytes>;
 
 fn role_of(metrics: &Metrics) -> Role {
     if metrics.running_state.is_err() {
@@ -181,12 +169,12 @@ fn role_of(metrics: &Metrics) -> Role {
     }
 }
 
-fn ended(error: &dyn fmt::Display) -> Error {
+pub(crate) fn ended(error: &dyn fmt::Display) -> Error {
     Error::new(ErrorKind::Unavailable, format!("the replicated log has ended at this server: {error}"))
         .with_hint("see the log of the server, and start it again")
 }
 
-fn no_leader(what: impl Into<String>) -> Error {
+pub(crate) fn no_leader(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unavailable, what).with_hint("try again when a majority of the voters is up")
 }
 
@@ -219,10 +207,10 @@ impl Replica {
     /// Opens a voter. It takes part in elections from now on.
     ///
     /// # Errors
-    /// Input: there is no log and `may_begin` is unset, or it is the log of another server, or of other
-    /// voters. Corrupt: it is damaged. Unavailable: another process has it. Io.
+    /// Input: there is no log and `may_begin` is unset, or it is the log of another server. Corrupt: it is
+    /// damaged. Unavailable: another process has it. Io.
     pub fn open(options: &ReplicaOptions, transport: Arc<dyn Transport>) -> Result<Self> {
-        let ReplicaOptions { environment, directory, identity, voters, may_begin, timing } = options;
+        let ReplicaOptions { environment, directory, identity, voters, may_begin, timing, .. } = options;
         let store = Store::open(environment, directory, *identity, *may_begin)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(RUNTIME_THREADS)
@@ -243,7 +231,8 @@ impl Replica {
         };
         let config = config.validate().map_err(|error| Error::internal(error.to_string()))?;
         let position = Position::new(store.clone());
-        let network = Network { transport: Arc::clone(&transport) };
+        let is_dismissed = Arc::<AtomicBool>::default();
+        let network = Network { transport: Arc::clone(&transport), is_dismissed: Arc::clone(&is_dismissed) };
         let started = Raft::new(identity.server, Arc::new(config), network, store.clone(), position.clone());
         let raft = runtime.block_on(started).map_err(|error| ended(&error))?;
         let (reads, requests) = mpsc::unbounded_channel();
@@ -255,57 +244,53 @@ impl Replica {
             store,
             position,
             server,
-            others: voters.clone(),
+            about: options.about.clone(),
+            is_same: options.is_same,
+            named: voters.clone(),
             transport,
             reads,
             is_admitting,
+            is_dismissed,
+            is_releasing: Arc::default(),
             runtime: Some(runtime),
         };
         replica.begin(voters)?;
         Ok(replica)
     }
 
-    /// Writes the voters into a new log, and compares them with those of an old one.
+    /// Writes the voters into a new log.
     fn begin(&self, voters: &BTreeSet<u64>) -> Result<()> {
         let known = self.block_on(self.raft.with_raft_state(|state| {
             state.membership_state.effective().membership().voter_ids().collect::<BTreeSet<u64>>()
         }))?;
         let known = known.map_err(|error| ended(&error))?;
-        if known.is_empty() && place(self.server) != self.server {
-            // It is admitted by the others.
+        // A server that has begun anew is admitted by the others.
+        if !known.is_empty() || place(self.server) != self.server {
             return Ok(());
         }
-        if known.is_empty() {
-            let begun = self.block_on(self.raft.initialize(voters.clone()))?;
-            if let Err(error) = begun {
-                // Another voter was faster, and its entry has arrived meanwhile.
-                let is_begun = self.block_on(self.raft.is_initialized())?;
-                if !is_begun.map_err(|error| ended(&error))? {
-                    return Err(ended(&error));
-                }
+        let begun = self.block_on(self.raft.initialize(voters.clone()))?;
+        if let Err(error) = begun {
+            // Another voter was faster, and its entry has arrived meanwhile.
+            let is_begun = self.block_on(self.raft.is_initialized())?;
+            if !is_begun.map_err(|error| ended(&error))? {
+                return Err(ended(&error));
             }
-            return Ok(());
-        }
-        let places = |all: &BTreeSet<u64>| all.iter().map(|voter| place(*voter)).collect::<BTreeSet<_>>();
-        if places(&known) != places(voters) {
-            let what = format!("the voters are servers {voters:?}, those of the log are {known:?}");
-            return Err(Error::new(ErrorKind::Input, what).with_hint("the voters of a log do not change"));
         }
         Ok(())
     }
 
-    fn runtime(&self) -> Result<&Runtime> {
+    pub(crate) fn runtime(&self) -> Result<&Runtime> {
         self.runtime.as_ref().ok_or_else(|| Error::internal("the replicated log is being closed"))
     }
 
-    fn block_on<T>(&self, future: impl Future<Output = T>) -> Result<T> {
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> Result<T> {
         Ok(self.runtime()?.block_on(future))
     }
 
     /// Whether a message may be answered by whichever voter has the place of its receiver.
     #[must_use]
     pub fn is_for_any(request: &[u8]) -> bool {
-        request.first() == Some(&JOIN)
+        matches!(request.first(), Some(&JOIN | &REMOVE))
     }
 
     /// Answers a message of another voter. The caller has checked that it is for this one
@@ -326,6 +311,7 @@ impl Replica {
             }
             VOTE => {
                 let request = wire::read_vote_request(body).map_err(malformed)?;
+                self.check_candidate(request.vote.leader_id.node_id, request.last_log_id)?;
                 let answer = self.block_on(self.raft.vote(request))?;
                 wire::write_vote_answer(&answer.map_err(|error| ended(&error))?, out);
             }
@@ -335,62 +321,16 @@ impl Replica {
                 wire::write_vote(&answer.map_err(|error| ended(&error))?.vote, out);
             }
             JOIN => {
-                let number = body.first_chunk::<8>().filter(|_| body.len() == 8);
-                self.admit(u64::from_le_bytes(*number.ok_or_else(|| malformed(wire::Malformed))?))?;
+                let (number, about) = wire::read_join(body).map_err(malformed)?;
+                self.admit(number, about)?;
+            }
+            REMOVE => {
+                let place = body.first_chunk::<8>().filter(|_| body.len() == 8);
+                self.dismiss(u64::from_le_bytes(*place.ok_or_else(|| malformed(wire::Malformed))?))?;
             }
             READ_INDEX => out.extend_from_slice(&self.confirmed_index()?.to_le_bytes()),
             _ => return Err(malformed(wire::Malformed)),
         }
-        Ok(())
-    }
-
-    /// Whether this server is a voter, and no other has its place. Between the two halves of an exchange both
-    /// are voters: a leader that dies then leaves it to the next one.
-    #[must_use]
-    pub fn is_admitted(&self) -> bool {
-        is_alone(&self.voters(), self.server)
-    }
-
-    /// Asks the leader to admit this server, which has begun anew, in place of the voter that it was. It is
-    /// one some time after: see [`Replica::is_admitted`].
-    ///
-    /// # Errors
-    /// Unavailable: none of the others leads, or all answers failed.
-    pub fn join(&self, time_max: Duration) -> Result<()> {
-        let request = [&[JOIN][..], &self.server.to_le_bytes()].concat();
-        let mut failure = no_leader("no other voter is known");
-        for other in self.others.iter().filter(|other| place(**other) != place(self.server)) {
-            match self.transport.call(*other, &request, time_max) {
-                Ok(_) => return Ok(()),
-                Err(error) => failure = error,
-            }
-        }
-        Err(failure)
-    }
-
-    /// Begins to admit a server in place of the voter at its place, at the leader.
-    fn admit(&self, server: u64) -> Result<()> {
-        if !matches!(self.role(), Role::Leader { .. }) {
-            return Err(no_leader("this server does not lead"));
-        }
-        let voters = self.voters();
-        if is_alone(&voters, server) || self.is_admitting.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
-        let (raft, is_admitting) = (self.raft.clone(), Arc::clone(&self.is_admitting));
-        self.runtime()?.spawn(async move {
-            let kept = voters.into_iter().filter(|voter| place(*voter) != place(server));
-            let voters: BTreeSet<u64> = kept.chain([server]).collect();
-            let admitted = async {
-                // Once it has the log, so that commits do not wait for it.
-                raft.add_learner(server, openraft::EmptyNode {}, true).await?;
-                raft.change_membership(voters, false).await
-            };
-            if let Err(error) = admitted.await {
-                tracing::warn!(target: "vervet", "a server that joins the voters was not admitted: {error}");
-            }
-            is_admitting.store(false, Ordering::Release);
-        });
         Ok(())
     }
 
@@ -421,6 +361,7 @@ impl Replica {
         if self.role() != (Role::Leader { term }) {
             return Err(no_leader("this server does not lead any more"));
         }
+        self.settle_members()?;
         let leadership = Leadership::start(term, self.raft.clone(), self.runtime()?.handle());
         let (mut metrics, watched) = (self.raft.metrics(), leadership.clone());
         self.runtime()?.spawn(async move {
@@ -565,12 +506,6 @@ impl Replica {
     /// Unavailable: this voter has ended.
     pub fn stand_for_election(&self) -> Result<()> {
         self.block_on(self.raft.trigger().elect())?.map_err(|error| ended(&error))
-    }
-
-    /// Numbers of all voters.
-    #[must_use]
-    pub fn voters(&self) -> Vec<u64> {
-        self.raft.metrics().borrow().membership_config.voter_ids().collect()
     }
 
     /// Bytes of the log.

@@ -4,12 +4,13 @@ use bytes::Bytes;
 use std::io::Cursor;
 
 openraft::declare_raft_types!(
-    /// Types of the log: an entry has the bytes of a batch (`batch.rs`), a server has a number.
+    /// Types of the log: an entry has the bytes of a batch (`batch.rs`), a server has a number, and what its
+    /// caller says of it ([`crate::Member::about`]).
     pub(crate) Types:
         D = Bytes,
         R = Applied,
         NodeId = u64,
-        Node = openraft::EmptyNode,
+        Node = Bytes,
 );
 
 /// What became of a committed entry.
@@ -21,7 +22,7 @@ pub(crate) struct Applied {
 
 pub(crate) type Entry = openraft::Entry<Types>;
 pub(crate) type LogId = openraft::LogId<u64>;
-pub(crate) type Membership = openraft::Membership<u64, openraft::EmptyNode>;
-pub(crate) type SnapshotMeta = openraft::SnapshotMeta<u64, openraft::EmptyNode>;
+pub(crate) type Membership = openraft::Membership<u64, Bytes>;
+pub(crate) type SnapshotMeta = openraft::SnapshotMeta<u64, Bytes>;
 pub(crate) type StorageError = openraft::StorageError<u64>;
 pub(crate) type Vote = openraft::Vote<u64>;

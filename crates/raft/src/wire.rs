@@ -3,9 +3,10 @@
 //! # Shape
 //! Little-endian. An optional value has a byte before it, 0 or 1. Position: term, server, index (8 bytes
 //! each). Vote: term, server, a byte. Entry: position, a byte (0 blank, 1 batch, 2 membership), the content.
-//! Membership: number of sets (4), of each its size (4) and servers (8 each), then the set of all servers.
-//! Snapshot: the position of its last entry, if any, that of its membership, if any, the membership. In
-//! messages the length (4) of each entry is before it.
+//! Membership: number of sets (4), of each its size (4) and servers (8 each), then the number of all servers
+//! (4), of each its number (8), the length (4) of what is said of it, and that. Snapshot: the position of its
+//! last entry, if any, that of its membership, if any, the membership. In messages the length (4) of each
+//! entry is before it.
 //! # Cost
 //! Decoding copies no batch: it shares the received bytes.
 
@@ -14,7 +15,7 @@ use bytes::{Buf, BufMut, Bytes};
 use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, VoteRequest, VoteResponse,
 };
-use openraft::{CommittedLeaderId, EmptyNode, EntryPayload, StoredMembership};
+use openraft::{CommittedLeaderId, EntryPayload, StoredMembership};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes that are no such value.
@@ -29,6 +30,9 @@ const MEMBERSHIP: u8 = 2;
 
 /// Most servers, and most sets of them, of a membership.
 const SERVERS_MAX: u32 = 64;
+
+/// Most bytes of what is said of a server.
+pub(crate) const ABOUT_BYTES_MAX: usize = 4096;
 
 fn number(from: &mut Bytes) -> Decoded<u64> {
     from.try_get_u64_le().map_err(|_| Malformed)
@@ -97,19 +101,42 @@ fn write_membership(membership: &Membership, out: &mut Vec<u8>) {
     let sets = membership.get_joint_config();
     out.put_u32_le(u32::try_from(sets.len()).unwrap_or(u32::MAX));
     sets.iter().for_each(|set| write_servers(set.iter(), out));
-    let all: BTreeSet<u64> = membership.nodes().map(|(server, _)| *server).collect();
-    write_servers(all.iter(), out);
+    out.put_u32_le(u32::try_from(membership.nodes().count()).unwrap_or(u32::MAX));
+    for (server, about) in membership.nodes() {
+        out.put_u64_le(*server);
+        out.put_u32_le(u32::try_from(about.len()).unwrap_or(u32::MAX));
+        out.extend_from_slice(about);
+    }
+}
+
+fn read_member(from: &mut Bytes) -> Decoded<(u64, Bytes)> {
+    let (server, length) = (number(from)?, count(from)? as usize);
+    if length > ABOUT_BYTES_MAX.min(from.len()) {
+        return Err(Malformed);
+    }
+    Ok((server, Bytes::copy_from_slice(&from.split_to(length))))
 }
 
 fn read_membership(from: &mut Bytes) -> Decoded<Membership> {
     let sets = Some(count(from)?).filter(|sets| *sets <= SERVERS_MAX).ok_or(Malformed)?;
     let sets = (0..sets).map(|_| read_servers(from)).collect::<Decoded<Vec<_>>>()?;
-    let all: BTreeMap<u64, EmptyNode> =
-        read_servers(from)?.into_iter().map(|server| (server, EmptyNode {})).collect();
+    let servers = Some(count(from)?).filter(|servers| *servers <= SERVERS_MAX).ok_or(Malformed)?;
+    let all = (0..servers).map(|_| read_member(from)).collect::<Decoded<BTreeMap<u64, Bytes>>>()?;
     if sets.iter().flatten().any(|voter| !all.contains_key(voter)) {
         return Err(Malformed);
     }
     Ok(Membership::new(sets, all))
+}
+
+/// A request to be admitted: the number of the server, and what is said of it.
+pub(crate) fn write_join(server: u64, about: &[u8], out: &mut Vec<u8>) {
+    out.put_u64_le(server);
+    out.extend_from_slice(about);
+}
+
+pub(crate) fn read_join(mut from: Bytes) -> Decoded<(u64, Bytes)> {
+    let server = number(&mut from)?;
+    if from.len() > ABOUT_BYTES_MAX { Err(Malformed) } else { Ok((server, Bytes::copy_from_slice(&from))) }
 }
 
 /// What a snapshot with this last entry is called.

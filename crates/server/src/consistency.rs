@@ -34,10 +34,8 @@ pub(crate) async fn wait(context: &RequestContext<'_>) -> Outcome<()> {
     }
     // A server alone shows all that it has acknowledged; so does the writer.
     let Some(cluster) = context.state.options.cluster.clone() else { return Ok(()) };
-    if cluster.map().writer.is_none() && cluster.map().voters.is_empty() {
-        return Ok(());
-    }
-    if cluster.map().writer.as_ref() == Some(&cluster.map().server) {
+    let map = cluster.map();
+    if map.writer.is_none() && map.voters.is_empty() || map.is_writer() {
         return Ok(());
     }
     let timeout = context.state.options.limits.timeout.min(WAIT_MAX);

@@ -8,7 +8,8 @@
 //! HTTP/1.0. The client then sees its change here, too, as far as this server votes.
 //! # Invariants
 //! A request is sent on twice at most: by a server that does not vote to a voter, and by that to the leader.
-//! An error says whether the change may have taken effect.
+//! An error says whether the change may have taken effect. A request that no server has taken waits for the
+//! next leader, so a server that ends, or dies, fails none that it has not got.
 
 use crate::context::{Client, RequestContext};
 use crate::http::reply::{Body, Failure, Outcome, Reply};
@@ -46,6 +47,12 @@ const HEADERS_MAX: usize = 64;
 
 /// Time that a request may take beyond the limit of queries: for waiting, and for both ways.
 const EXTRA_TIME: Duration = Duration::from_secs(30);
+
+/// Longest wait for a server that takes changes: the voters elect another one within two seconds, …
+const LEADER_WAIT: Duration = Duration::from_secs(5);
+
+/// … for which a thread looks after this time.
+const LEADER_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Longest wait for a change to be visible here.
 const CATCH_UP_MAX: Duration = Duration::from_secs(5);
@@ -99,14 +106,18 @@ enum Forwarded {
 fn forward(cluster: &Cluster, bytes: &[u8], time_max: Duration) -> Forwarded {
     let deadline = Instant::now().checked_add(time_max).map(|end| (end, time_max));
     let _limits = ThreadLimits { deadline, ..ThreadLimits::default() }.enter();
-    let sent = cluster.taker().map(|taker| cluster.forward(taker, bytes));
-    match sent {
-        None | Some(Err(_)) => Forwarded::NotSent,
-        Some(Ok(Err(error))) => Forwarded::NoAnswer(error),
-        Some(Ok(Ok(answer))) => {
-            // A server that does not vote, or reaches no majority, shows the change a little later.
-            let _ = cluster.catch_up(CATCH_UP_MAX);
-            Forwarded::Answer(answer)
+    let begun = Instant::now();
+    loop {
+        match cluster.taker().map(|taker| cluster.forward(&taker, bytes)) {
+            Some(Ok(Err(error))) => return Forwarded::NoAnswer(error),
+            Some(Ok(Ok(answer))) if !answer.is_empty() => {
+                // A server that does not vote, or reaches no majority, shows the change a little later.
+                let _ = cluster.catch_up(CATCH_UP_MAX);
+                return Forwarded::Answer(answer);
+            }
+            // Nobody has taken it.
+            _ if cluster.has_resigned() || begun.elapsed() >= LEADER_WAIT => return Forwarded::NotSent,
+            _ => std::thread::sleep(LEADER_INTERVAL),
         }
     }
 }

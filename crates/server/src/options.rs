@@ -59,8 +59,11 @@ impl ServerOptions {
 
     /// Whether changes are sent on to another server at present.
     pub(crate) fn forwards(&self) -> bool {
-        let taker = |cluster: &Arc<Cluster>| !cluster.takes_changes() && cluster.taker().is_some();
-        !self.read_only && self.cluster.as_ref().is_some_and(taker)
+        let elsewhere = |cluster: &Arc<Cluster>| {
+            let has_leader = || !cluster.map().voters.is_empty() || cluster.taker().is_some();
+            !cluster.takes_changes() && has_leader()
+        };
+        !self.read_only && self.cluster.as_ref().is_some_and(elsewhere)
     }
 
     /// The refusal of changes by a server that only reads.

@@ -329,6 +329,8 @@ impl Server {
         }
         watching.abort();
         let state = Arc::clone(&settings.borrow().state);
+        let cluster = state.options.cluster.clone();
+        cluster.iter().for_each(|cluster| cluster.resign());
         state.feed_streams.end();
         tracing::info!(running = state.metrics.running.get(), "stopping");
         drop((listener, alive));
@@ -346,6 +348,10 @@ impl Server {
                 () = final_reads => {}
                 () = tokio::time::sleep(CANCEL_TIMEOUT) => {}
             }
+        }
+        if let Some(cluster) = cluster {
+            // Those that were cancelled have ended.
+            _ = tokio::task::spawn_blocking(move || cluster.wait_for_forwarded(timeout)).await;
         }
         Ok(())
     }

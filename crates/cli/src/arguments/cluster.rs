@@ -24,6 +24,11 @@ Examples, at the same time on two machines:
   vervet cluster load a part-1.nt.zst part-2.nt.zst
   vervet cluster load b part-3.nt.zst";
 
+const INVITE_HELP: &str = "\
+Example:
+  vervet cluster invite cluster/a d --address host-4:7100 --http host-4:7878
+  vervet serve --cluster cluster/d";
+
 #[derive(Args, Debug)]
 pub(crate) struct ClusterArguments {
     #[command(subcommand)]
@@ -49,6 +54,19 @@ pub(crate) enum ClusterCommand {
         /// Directory of the server, which does not run; it has its map and its certificates
         #[arg(value_name = "DIR")]
         directory: PathBuf,
+    },
+    /// Make the directory of a server that joins a cluster whose servers each have the whole graph; it joins
+    /// when it is started
+    Invite(ClusterInviteArguments),
+    /// Remove a server from a cluster whose servers each have the whole graph: it votes no more, and the
+    /// others forget it
+    Remove {
+        /// Directory of any server of the cluster, for its map and certificates; it may run
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// The server to be removed
+        #[arg(value_name = "NAME")]
+        name: String,
     },
     /// Load files into a new cluster: run it in the directory of every server at the same time, each with its
     /// own files
@@ -98,6 +116,29 @@ pub(crate) struct ClusterInitArguments {
     /// Port of the first server for the others; the next servers have the next ports
     #[arg(long, value_name = "PORT", default_value_t = 7900)]
     pub port: u16,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = INVITE_HELP)]
+pub(crate) struct ClusterInviteArguments {
+    /// Directory of any server of the cluster; it may run
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Name of the new server
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Where the other servers reach it
+    #[arg(long, value_name = "HOST:PORT")]
+    pub address: String,
+    /// Where clients reach it
+    #[arg(long, value_name = "HOST:PORT")]
+    pub http: Option<String>,
+    /// File with the key of the authority that `init` made (default: authority-key.pem beside DIR)
+    #[arg(long, value_name = "FILE")]
+    pub authority_key: Option<PathBuf>,
+    /// Directory to make (default: NAME beside DIR)
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

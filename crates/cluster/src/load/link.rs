@@ -76,7 +76,7 @@ impl Link {
         let servers = entries.iter().map(|entry| (entry.name.clone(), entry.partitions.clone())).collect();
         let watching = Arc::<Watching>::default();
         let others: Vec<_> = peers.iter().flatten().cloned().collect();
-        let reachability = Reachability::watch(&others)?;
+        let reachability = others.iter().map(Reachability::watch).collect::<Result<Vec<_>>>()?;
         let watcher = {
             let (state, watching) = (Arc::clone(&state), Arc::clone(&watching));
             let thread = std::thread::Builder::new().name("load-watch".to_owned());
@@ -243,7 +243,7 @@ type Signals = (Option<&'static AtomicBool>, Option<fn(&Error)>);
 
 /// Stops the load when it is cancelled, and when a server is gone.
 fn watch(
-    reachability: &Reachability,
+    reachability: &[Reachability],
     names: Vec<String>,
     state: &State,
     watching: &Watching,
@@ -260,8 +260,8 @@ fn watch(
             call(&error);
         }
         let has_joined = watching.has_joined.load(Ordering::Relaxed);
-        for ((name, seen), reason) in names.iter().zip(&mut seen).zip(reachability.reasons()) {
-            match reason {
+        for ((name, seen), reason) in names.iter().zip(&mut seen).zip(reachability) {
+            match reason.reason() {
                 Some(reason) if has_joined && seen.elapsed() >= GONE_AFTER => {
                     let what = format!("server {name} is gone: {reason}");
                     state.stop(Error::new(ErrorKind::Unavailable, what));

@@ -34,8 +34,8 @@ mod state;
 
 pub(crate) use files::adopt;
 
-use crate::cluster::open_identity;
 use crate::generation::DATA;
+use crate::identity::open_identity;
 use crate::map::ClusterMap;
 use crate::voting::mark_new;
 use exchange::{Numbers, Router, ShareCounts, edge_names};

@@ -6,6 +6,7 @@ mod flows;
 mod hubs;
 mod joins;
 mod load;
+mod members;
 mod replicas;
 mod voters;
 

@@ -91,6 +91,8 @@ impl Voters {
             environment: server.simulation.environment(),
             directory: PathBuf::from("/raft"),
             identity: Identity { cluster: 5, server: number },
+            about: bytes::Bytes::new(),
+            is_same: |_, _| true,
             voters: SERVERS.into(),
             may_begin,
             timing: timing(),
