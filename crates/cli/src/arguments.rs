@@ -6,8 +6,8 @@ mod reading;
 mod units;
 
 pub(crate) use cluster::{
-    ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments, ClusterLoadArguments,
-    ClusterStatusArguments,
+    ClusterArguments, ClusterBackupArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments,
+    ClusterLoadArguments, ClusterRestoreArguments, ClusterShapeArguments, ClusterStatusArguments,
 };
 pub(crate) use mcp::McpArguments;
 pub(crate) use reading::ReadingArguments;

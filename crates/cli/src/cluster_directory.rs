@@ -112,6 +112,10 @@ fn hint(command: &Command, servers: &[String]) -> String {
             "a cluster is loaded as a whole: vervet cluster load; further statements go to the server that takes \
              changes: start all servers ({serve}{others}), then POST them to its /store"
         ),
+        Command::Backup(_) if has_voters(servers) => {
+            let server = servers.first().map_or("DIR", String::as_str);
+            format!("back up the cluster while it runs: vervet cluster backup {server} BACKUP")
+        }
         Command::Backup(_) if writer.is_some() => format!(
             "start all servers ({serve}{others}), then export the graph: curl localhost:7878/store > graph.nq"
         ),
@@ -127,6 +131,12 @@ fn hint(command: &Command, servers: &[String]) -> String {
             ),
         },
     }
+}
+
+/// Whether each server has the whole graph, and voters take changes.
+fn has_voters(servers: &[String]) -> bool {
+    let map = servers.first().map(|server| ClusterMap::read(Path::new(server)));
+    map.is_some_and(|map| map.is_ok_and(|map| map.is_replicated() && !map.voters.is_empty()))
 }
 
 /// The name of the server that takes changes, and its address for clients.

@@ -313,6 +313,69 @@ fn a_server_that_has_lost_its_disk_rejoins() {
     drop(first);
 }
 
+/// A cluster that runs is backed up, and restored as another cluster and as a database.
+#[test]
+fn a_cluster_is_backed_up_and_restored() {
+    let two = Two::made_with(&["--from", "db", "--replicas", "2", "--voters", "2"]);
+    let place = &two.place;
+    let refused = place.run(&["backup", "cluster/a", "copy"]);
+    assert!(
+        refused.code == 1 && refused.err.contains("vervet cluster backup cluster/a BACKUP"),
+        "{refused:?}"
+    );
+    let servers = [two.start(0, &[]), two.start(1, &[])];
+    let insert = |number: u32| {
+        let url = format!("http://{}/update", two.http[1]);
+        let text = format!("INSERT DATA {{ <urn:new> <urn:said> {number} }}");
+        let begun = std::time::Instant::now();
+        // Until there is a leader.
+        while let Err(error) = ureq::post(&url).send_form([("update", &text)]) {
+            assert!(begun.elapsed().as_secs() < 60, "{error}");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    };
+    insert(1);
+    let made = place.run(&["cluster", "backup", "cluster/a", "backup"]);
+    assert!(
+        made.code == 0 && made.err.contains("copying ") && made.out.contains("up to commit 1, "),
+        "{made:?}"
+    );
+    insert(2);
+    let made = place.ok(&["cluster", "backup", "cluster/b", "backup"]);
+    assert!(made.contains("up to commit 2, ") && made.contains(" records in "), "{made}");
+    let made = place.ok(&["cluster", "backup", "cluster/b", "backup", "--keep", "3"]);
+    assert!(made.contains("has all of cluster vervet already: commit 2, "), "{made}");
+    drop(servers);
+    let checked = place.ok(&["check", "backup"]);
+    assert!(checked.contains("backup is sound: a backup of cluster vervet from commit 1, "), "{checked}");
+    let query = ["query", "single", "SELECT ?o { <urn:new> <urn:said> ?o }", "--format", "csv"];
+    let restore = ["cluster", "restore", "backup"];
+    place.fails(&[&restore[..], &["new", "--until", "9"]].concat(), 1, &["does not have commit 9", "0 to 2"]);
+    place.fails(&[&restore[..], &["new", "--until", "noon"]].concat(), 2, &["noon"]);
+    place.fails(&[&restore[..], &["new", "--database", "--servers", "3"]].concat(), 2, &["--database"]);
+    place.ok(&[&restore[..], &["single", "--database", "--until", "1"]].concat());
+    assert!(place.ok(&query).contains('1') && !place.ok(&query).contains('2'));
+    let done = place.run(&[&restore[..], &["new", "--port", "7950"]].concat());
+    assert!(done.code == 0 && done.out.contains("vervet serve --cluster new/b\n"), "{done:?}");
+    assert!(done.err.contains("restored commit 2 of cluster vervet, "), "{done:?}");
+    let map = std::fs::read_to_string(place.path("new/b/cluster.toml")).unwrap();
+    assert!(map.contains("voters = [\"a\", \"b\"]") && map.matches("partitions = [0]").count() == 2, "{map}");
+    let checked = place.ok(&["check", "new/a"]);
+    assert!(checked.contains("1 of 1 partitions"), "{checked}");
+    place.fails(&[&restore[..], &["new"]].concat(), 1, &["has the servers of a cluster already"]);
+    let cut = ["new", "--servers", "2", "--replicas", "1", "--writer", "a", "--port", "7950"];
+    std::fs::remove_dir_all(place.path("new")).unwrap();
+    place.ok(&[&restore[..], &cut[..]].concat());
+    let map = std::fs::read_to_string(place.path("new/b/cluster.toml")).unwrap();
+    assert!(map.contains("writer = \"a\"") && !map.contains("voters"), "{map}");
+    let checked = place.ok(&["check", "new/a"]);
+    assert!(checked.contains("8 of 16 partitions"), "{checked}");
+    let mut manifest = std::fs::read_to_string(place.path("backup/backup.toml")).unwrap();
+    manifest = manifest.replace("records = ", "records = 1");
+    place.file("backup/backup.toml", &manifest);
+    place.fails(&["check", "backup"], 1, &["backup.toml is damaged", "a new one"]);
+}
+
 /// A server with users needs credentials for its status.
 #[test]
 fn status_logs_in() {
