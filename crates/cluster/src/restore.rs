@@ -286,7 +286,8 @@ impl Applying<'_> {
         self.position += 1;
         self.bytes += payload.len() + size_of::<LogRecord>();
         self.batch.push(LogRecord { lsn: self.position, kind, payload: payload.to_vec() });
-        if self.bytes >= BATCH_BYTES { self.apply() } else { Ok(()) }
+        let is_enough = self.bytes >= BATCH_BYTES || self.batch.len() as u64 > self.place.changes_max;
+        if is_enough { self.apply() } else { Ok(()) }
     }
 
     fn apply(&mut self) -> Result<()> {

@@ -5,6 +5,7 @@
 use crate::common::{Place, people};
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStderr, Stdio};
+use std::time::{Duration, Instant};
 use vervet_testkit::free_address;
 
 /// The directories of two servers, `cluster/a` and `cluster/b`, with free ports.
@@ -34,6 +35,17 @@ impl Two {
             std::fs::write(path, text).unwrap();
         }
         Self { place, http: free[2..].to_vec() }
+    }
+
+    /// Inserts a number by the second server, once there is a leader.
+    fn insert(&self, number: u32) {
+        let url = format!("http://{}/update", self.http[1]);
+        let text = format!("INSERT DATA {{ <urn:new> <urn:said> {number} }}");
+        let begun = Instant::now();
+        while let Err(error) = ureq::post(&url).send_form([("update", &text)]) {
+            assert!(begun.elapsed().as_secs() < 60, "{error}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// Starts a server, at the address in its map.
@@ -324,16 +336,7 @@ fn a_cluster_is_backed_up_and_restored() {
         "{refused:?}"
     );
     let servers = [two.start(0, &[]), two.start(1, &[])];
-    let insert = |number: u32| {
-        let url = format!("http://{}/update", two.http[1]);
-        let text = format!("INSERT DATA {{ <urn:new> <urn:said> {number} }}");
-        let begun = std::time::Instant::now();
-        // Until there is a leader.
-        while let Err(error) = ureq::post(&url).send_form([("update", &text)]) {
-            assert!(begun.elapsed().as_secs() < 60, "{error}");
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-    };
+    let insert = |number| two.insert(number);
     insert(1);
     let made = place.run(&["cluster", "backup", "cluster/a", "backup"]);
     assert!(
@@ -374,6 +377,59 @@ fn a_cluster_is_backed_up_and_restored() {
     manifest = manifest.replace("records = ", "records = 1");
     place.file("backup/backup.toml", &manifest);
     place.fails(&["check", "backup"], 1, &["backup.toml is damaged", "a new one"]);
+}
+
+/// A backup that is killed at any moment leaves what the backup had before, or adds all that is new.
+#[test]
+fn a_backup_that_is_killed_leaves_what_it_had() {
+    let two = Two::made_with(&["--from", "db", "--replicas", "2", "--voters", "2"]);
+    let place = &two.place;
+    let servers = [two.start(0, &[]), two.start(1, &[])];
+    two.insert(0);
+    let time = (0..3).map(|number| {
+        let begun = Instant::now();
+        place.ok(&["cluster", "backup", "cluster/a", &format!("other{number}")]);
+        begun.elapsed()
+    });
+    let time = time.min().unwrap();
+    // The last number that a call has acknowledged to be in the backup.
+    let (mut known, mut killed, mut has_any) = (0, 0, false);
+    for round in 1..=24_u32 {
+        two.insert(round);
+        let full: &[&str] = if round % 3 == 0 { &["--full", "--keep", "2"] } else { &[] };
+        let mut command = place.command(&[&["cluster", "backup", "cluster/a", "backup"], full].concat());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        if round % 8 == 0 {
+            assert!(child.wait().unwrap().success(), "round {round}");
+            (known, has_any) = (round, true);
+        } else {
+            std::thread::sleep(time * (round * 7 % 24) / 20);
+            killed += u32::from(child.try_wait().unwrap().is_none());
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let checked = place.run(&["check", "backup"]);
+        if checked.code != 0 {
+            let is_first = ["no finished backup", "no backup", "no database"];
+            assert!(!has_any && is_first.iter().any(|text| checked.err.contains(text)), "{checked:?}");
+            continue;
+        }
+        has_any = true;
+        let name = format!("db{round}");
+        place.ok(&["cluster", "restore", "backup", &name, "--database"]);
+        let query = "SELECT (COUNT(?o) AS ?n) (MAX(?o) AS ?m) { <urn:new> <urn:said> ?o }";
+        let found = place.ok(&["query", &name, query, "--format", "csv"]);
+        let (count, last) = found.lines().nth(1).unwrap().split_once(',').unwrap();
+        let (count, last): (u32, u32) = (count.parse().unwrap(), last.parse().unwrap());
+        assert!(
+            count == last + 1 && (known..=round).contains(&last),
+            "round {round}, known {known}: {found}"
+        );
+        known = last;
+    }
+    println!("{killed} calls were killed; a whole one takes {time:?}");
+    assert!(killed > 0, "no call was killed");
+    drop(servers);
 }
 
 /// A server with users needs credentials for its status.

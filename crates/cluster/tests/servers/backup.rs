@@ -122,6 +122,12 @@ impl Twin {
     }
 }
 
+/// Memory of the changes over the base.
+fn changes_bytes(database: &Database) -> u64 {
+    let sizes = database.component_sizes().expect("sound");
+    sizes.iter().filter(|size| matches!(size.name, "delta" | "new terms")).map(|size| size.size_bytes).sum()
+}
+
 /// Ends clients, also when a test fails.
 struct Ends<'a>(&'a AtomicBool);
 
@@ -183,20 +189,25 @@ fn a_backup_under_load_has_what_was_committed() {
     assert!(copies > 1, "the log was purged");
     let checked = check_backup(&to, &Environment::real()).expect("sound");
     assert!(checked.records > 0 && checked.last == calls.last().expect("calls").1.point, "{checked:?}");
-    let mut twin = Twin::new();
+    let (mut twin, mut merged) = (Twin::new(), 0);
     for (number, (expected, made)) in calls.iter().enumerate() {
         let until = made.point.timestamp.to_string();
         // Changes are merged while they are applied, every second time.
         let changes_max = [None, Some(20)][number % 2];
-        let (database, _scratch) = restored(&to, Some(&until), changes_max).expect("restored");
+        let (database, scratch) = restored(&to, Some(&until), changes_max).expect("restored");
         assert_eq!(database.newest_commit(), made.point.timestamp);
+        let data = std::fs::read_dir(scratch.path()).expect("a directory").count();
+        assert!(data <= usize::from(changes_max.is_some()), "call {number}: the newest data alone");
+        merged += data;
         let found = twin.compare(&database);
         for (client, (found, expected)) in found.iter().zip(expected).enumerate() {
             assert!(found >= expected, "call {number}, client {client}: {found} of {expected}");
         }
         let (same, _scratch) = restored(&to, Some(&made.point.time), None).expect("restored");
         assert_eq!(same.newest_commit(), made.point.timestamp);
+        assert!(data == 0 || changes_bytes(&database) < changes_bytes(&same), "call {number}");
     }
+    assert!(merged > 0, "no changes were merged while they were applied");
     // Any commit between two calls.
     let (from, last) = (status.points[6].timestamp.0, status.points[7].timestamp.0);
     let mut twin = Twin::new();
@@ -343,6 +354,20 @@ fn files_in(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Where the last record of a file of a log begins.
+fn last_record(bytes: &[u8]) -> usize {
+    const MARK: u8 = 255;
+    let (mut at, mut last) = (40, 40);
+    while at < bytes.len() {
+        let length = bytes[at + 8..at + 12].iter().rev().fold(0, |all, byte| all << 8 | usize::from(*byte));
+        if bytes[at + 12] != MARK {
+            last = at;
+        }
+        at += 13 + length;
+    }
+    last
+}
+
 /// A changed byte, a file that was cut or is missing, and records of another call are found by a check and by
 /// a restore of what they are part of.
 #[test]
@@ -371,6 +396,7 @@ fn damage_is_found() {
     for path in &files {
         let bytes = std::fs::read(path).expect("a file");
         // Texts begin with a comment and end with a line feed, logs end with a mark.
+        let is_log = path.extension().is_some_and(|extension| extension == "log");
         let (first, last) = match path.extension().and_then(|extension| extension.to_str()) {
             Some("toml") => {
                 (bytes.iter().position(|byte| *byte == b'\n').expect("a line") + 1, bytes.len() - 1)
@@ -384,7 +410,9 @@ fn damage_is_found() {
             std::fs::write(path, &changed).expect("written");
             is_found(&format!("byte {at} of {}", path.display()));
         }
-        for length in [0, last / 2, last - 1] {
+        // A log that ends with a whole record looks like one that never was longer.
+        let records_end = if is_log { last_record(&bytes) } else { last / 3 };
+        for length in [0, records_end, last / 2, last - 1] {
             std::fs::write(path, &bytes[..length]).expect("written");
             is_found(&format!("{length} bytes of {}", path.display()));
         }
