@@ -353,6 +353,10 @@ fn a_cluster_is_backed_up_and_restored() {
     assert!(checked.contains("backup is sound: a backup of cluster vervet from commit 1, "), "{checked}");
     let query = ["query", "single", "SELECT ?o { <urn:new> <urn:said> ?o }", "--format", "csv"];
     let restore = ["cluster", "restore", "backup"];
+    for command in [&["restore", "backup", "db2"][..], &["info", "backup"], &["load", "backup", "people.csv"]]
+    {
+        place.fails(command, 1, &["backup is a backup of a cluster", "vervet cluster restore backup DIR"]);
+    }
     place.fails(&[&restore[..], &["new", "--until", "9"]].concat(), 1, &["does not have commit 9", "0 to 2"]);
     place.fails(&[&restore[..], &["new", "--until", "noon"]].concat(), 2, &["noon"]);
     place.fails(&[&restore[..], &["new", "--database", "--servers", "3"]].concat(), 2, &["--database"]);

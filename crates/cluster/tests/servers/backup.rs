@@ -225,6 +225,40 @@ fn a_backup_under_load_has_what_was_committed() {
     }
 }
 
+/// A backup has everything that was committed before it, also if the leader dies before it or during it.
+#[test]
+fn a_backup_goes_on_without_the_leader() {
+    let (mut servers, directories, folder) = start();
+    let to = folder.path().join("backup");
+    let mut twin = Twin::new();
+    let mut random = fastrand::Rng::with_seed(3);
+    for round in 0..6 {
+        for number in round * 4..(round + 1) * 4 {
+            update(&servers, &text(0, number));
+        }
+        let at = leader(&servers);
+        let lost = servers.remove(at);
+        if round % 2 == 1 {
+            // Data are copied again.
+            for server in servers.iter().chain(&servers) {
+                server.merge_changes().expect("merged");
+            }
+        }
+        let wait = Duration::from_micros(random.u64(..20_000));
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(wait);
+                drop(lost);
+            });
+            back_up(&directories[random.usize(..3)], &to);
+        });
+        let (database, _scratch) = restored(&to, None, None).expect("restored");
+        assert_eq!(twin.compare(&database), [(round + 1) * 4, 0, 0]);
+        servers.insert(at, open(&directories[at]));
+    }
+    check_backup(&to, &Environment::real()).expect("sound");
+}
+
 /// A graph that was backed up is restored as a cluster of any shape, and as a database.
 #[test]
 fn a_backup_is_restored_to_any_shape() {
