@@ -6,8 +6,9 @@ mod reading;
 mod units;
 
 pub(crate) use cluster::{
-    ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments, ClusterInviteArguments,
-    ClusterLoadArguments, ClusterStatusArguments,
+    ClusterArguments, ClusterBackupArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments,
+    ClusterInviteArguments, ClusterLoadArguments, ClusterRestoreArguments, ClusterShapeArguments,
+    ClusterStatusArguments,
 };
 pub(crate) use mcp::McpArguments;
 pub(crate) use reading::ReadingArguments;

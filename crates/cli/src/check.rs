@@ -1,11 +1,13 @@
-//! `vervet check`: verifies every byte of a database, or of the directory of a server of a cluster.
+//! `vervet check`: verifies every byte of a database, of the directory of a server of a cluster, or of a
+//! backup of a cluster.
 
 use crate::arguments::CheckArguments;
+use crate::cluster_backup;
 use crate::output::{self, Outcome, Output};
 use std::io::Write;
 use std::time::Instant;
 use vervet::{Database, DatabaseOptions};
-use vervet_cluster::MAP_FILE;
+use vervet_cluster::{BACKUP_FILE, MAP_FILE};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Outcome {
     let started = Instant::now();
@@ -29,6 +31,9 @@ pub(crate) fn run(arguments: &CheckArguments) -> Outcome {
             writeln!(out, "its log of changes is sound: {commits} commits, {size}")?;
         }
         return out.finish();
+    }
+    if arguments.database.join(BACKUP_FILE).exists() {
+        return cluster_backup::check(&arguments.database);
     }
     let database = Database::open(&arguments.database)?;
     database.check()?;

@@ -3,10 +3,11 @@
 use crate::arguments::{
     ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments, ClusterInviteArguments,
 };
+use crate::cluster_shape::{PARTITIONS_DEFAULT, Shape, folder_beside, print_servers, shape};
 use crate::output::{self, Failure, Outcome, Output};
 use crate::progress::Bar;
 use crate::temporary_folder::TemporaryFolder;
-use crate::{cluster_load, cluster_status, demo, input, interrupt};
+use crate::{cluster_backup, cluster_load, cluster_status, demo, input, interrupt};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -18,11 +19,8 @@ use vervet_cluster::{
     renew_certificate,
 };
 
-/// The first port for clients: the one of a single server.
-const HTTP_PORT: u16 = 7878;
-
-/// Partitions of servers that each have some of them: more than servers, so that they can be moved later.
-const PARTITIONS_DEFAULT: usize = 16;
+/// What a new cluster is like, unless the arguments say otherwise.
+const SHAPE: Shape = Shape { servers: 4, is_replicated: false, voters: 0 };
 
 /// Time between two looks at the servers of the demonstration.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
@@ -38,6 +36,8 @@ pub(crate) fn run(arguments: &ClusterArguments) -> Outcome {
         ClusterCommand::Rejoin { directory } => take_place(directory),
         ClusterCommand::Invite(arguments) => invite_server(arguments),
         ClusterCommand::Remove { directory, name } => remove_server(directory, name),
+        ClusterCommand::Backup(arguments) => cluster_backup::back_up(arguments),
+        ClusterCommand::Restore(arguments) => cluster_backup::restore(arguments),
         ClusterCommand::Load(arguments) => cluster_load::run(arguments),
         ClusterCommand::Status(arguments) => cluster_status::run(arguments),
         ClusterCommand::Demo(arguments) => demonstrate(arguments),
@@ -84,32 +84,12 @@ fn take_place(directory: &Path) -> Outcome {
 
 fn make(arguments: &ClusterInitArguments) -> Outcome {
     let running = interrupt::start();
-    let last = u32::from(arguments.port) + u32::from(arguments.servers) - 1;
-    let http_last = u32::from(HTTP_PORT) + u32::from(arguments.servers) - 1;
-    if last > u32::from(u16::MAX) || u32::from(arguments.port) <= http_last && last >= u32::from(HTTP_PORT) {
-        let what = format!(
-            "the ports {} to {last} are no ports, or those for clients from {HTTP_PORT} on",
-            arguments.port
-        );
-        return Err(Failure::Usage(what, "choose another --port".to_owned()));
-    }
-    let servers = usize::from(arguments.servers);
-    let is_replicated = servers > 1 && arguments.replicas == arguments.servers;
-    let default = if is_replicated { 1 } else { PARTITIONS_DEFAULT };
-    let partitions = arguments.partitions.map_or(default, usize::from);
+    let options = shape(&arguments.shape, &SHAPE)?;
+    let is_replicated = options.replicas > 1 && options.replicas == options.servers.len();
     if is_replicated && arguments.from.is_none() && arguments.data.is_empty() {
         let what = "servers that each have the whole graph do not load it together".to_owned();
         return Err(Failure::Usage(what, "name a database (--from) or files (--data)".to_owned()));
     }
-    let mut options = InitOptions::on_host(servers, partitions, &arguments.host, (arguments.port, HTTP_PORT));
-    options.writer.clone_from(&arguments.writer);
-    options.replicas = usize::from(arguments.replicas);
-    let voters = usize::from(arguments.voters.unwrap_or(0));
-    if voters > servers {
-        let what = format!("{voters} of {servers} servers cannot vote");
-        return Err(Failure::Usage(what, "choose fewer --voters, or more --servers".to_owned()));
-    }
-    options.voters = options.servers[..voters].iter().map(|server| server.name.clone()).collect();
     check_new(&options, &arguments.directory)?;
     let folder;
     let database = match (&arguments.from, arguments.data.is_empty()) {
@@ -137,24 +117,7 @@ fn make(arguments: &ClusterInitArguments) -> Outcome {
         }
         eprintln!("these commands, all at the same time, load the graph; then these start the servers:");
     }
-    for directory in &made {
-        writeln!(out, "vervet serve --cluster {}", directory.display())?;
-    }
-    eprintln!(
-        "each directory is that of one server: move it to its machine, correct the addresses in cluster.toml, and start it\n\
-         {} gives a server a new certificate (vervet cluster renew-certificate): no server needs it, and any program with \
-         it can read the graph; keep it apart, in secret",
-        arguments.directory.join(AUTHORITY_KEY_FILE).display()
-    );
-    out.finish()
-}
-
-/// A temporary folder on the file system of the new directory, which has room for the graph.
-fn folder_beside(directory: &Path) -> vervet::Result<TemporaryFolder> {
-    let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
-    let made = std::fs::create_dir_all(parent).and_then(|()| TemporaryFolder::new_in(parent));
-    made.map_err(|error| Error::io(format_args!("make a folder in {}", parent.display()), &error))
+    print_servers(&made, &arguments.directory, out)
 }
 
 /// Loads the data of a new cluster into a database in `folder`.

@@ -1,10 +1,10 @@
-//! Directories of a cluster in place of a database: what they are, and what to type instead.
+//! Directories and backups of a cluster in place of a database: what they are, and what to type instead.
 
 use crate::arguments::Command;
 use crate::output::Failure;
 use std::path::{Path, PathBuf};
 use vervet::{Error, ErrorKind};
-use vervet_cluster::{ClusterMap, MAP_FILE};
+use vervet_cluster::{BACKUP_FILE, ClusterMap, MAP_FILE};
 
 /// A directory of a cluster.
 enum ClusterDirectory {
@@ -14,11 +14,12 @@ enum ClusterDirectory {
     Servers(Vec<PathBuf>),
 }
 
-/// Refuses a command for databases on a directory of a cluster.
+/// Refuses a command for databases on a directory of a cluster, or on a backup of one.
 ///
 /// # Errors
 /// [`ErrorKind::Input`], with the command for such a directory.
 pub(crate) fn refuse(command: &Command) -> Result<(), Failure> {
+    refuse_backup(command)?;
     let Some(path) = database_of(command) else { return Ok(()) };
     let Some(found) = ClusterDirectory::find(path) else { return Ok(()) };
     let is_check = matches!(command, Command::Check(_));
@@ -27,6 +28,22 @@ pub(crate) fn refuse(command: &Command) -> Result<(), Failure> {
         ClusterDirectory::Server(server) if is_check && server == path => Ok(()),
         _ => Err(found.error(path, command).into()),
     }
+}
+
+/// Refuses a command for databases on a backup of a cluster.
+fn refuse_backup(command: &Command) -> Result<(), Failure> {
+    let path = match command {
+        // It verifies such a backup.
+        Command::Check(_) => None,
+        Command::Restore(arguments) => Some(arguments.backup.as_path()),
+        _ => database_of(command),
+    };
+    let Some(path) = path.filter(|path| path.join(BACKUP_FILE).is_file()).map(Path::display) else {
+        return Ok(());
+    };
+    let hint =
+        format!("vervet cluster restore {path} DIR makes a cluster from it, with --database a database");
+    Err(Error::new(ErrorKind::Input, format!("{path} is a backup of a cluster")).with_hint(hint).into())
 }
 
 /// The database that a command names, if it names one.
@@ -112,6 +129,10 @@ fn hint(command: &Command, servers: &[String]) -> String {
             "a cluster is loaded as a whole: vervet cluster load; further statements go to the server that takes \
              changes: start all servers ({serve}{others}), then POST them to its /store"
         ),
+        Command::Backup(_) if has_voters(servers) => {
+            let server = servers.first().map_or("DIR", String::as_str);
+            format!("back up the cluster while it runs: vervet cluster backup {server} BACKUP")
+        }
         Command::Backup(_) if writer.is_some() => format!(
             "start all servers ({serve}{others}), then export the graph: curl localhost:7878/store > graph.nq"
         ),
@@ -127,6 +148,12 @@ fn hint(command: &Command, servers: &[String]) -> String {
             ),
         },
     }
+}
+
+/// Whether each server has the whole graph, and voters take changes.
+fn has_voters(servers: &[String]) -> bool {
+    let map = servers.first().map(|server| ClusterMap::read(Path::new(server)));
+    map.is_some_and(|map| map.is_ok_and(|map| map.is_replicated() && !map.voters.is_empty()))
 }
 
 /// The name of the server that takes changes, and its address for clients.

@@ -1,5 +1,6 @@
 //! One server of a cluster: its database, and its connections to the others.
 
+use crate::backup_feed::{self, BACKUP};
 use crate::changes_status::ChangesStatus;
 use crate::damage::{CHANGES, with_remedy};
 use crate::fetch::{self, FETCH};
@@ -219,6 +220,8 @@ impl Handler for Requests {
             let not_writer = || Error::new(ErrorKind::Unavailable, "this server does not write, or not yet");
             let database = self.writing.get().ok_or_else(not_writer);
             database.and_then(|database| following::answer((database, self.opening), request, out))
+        } else if request.first() == Some(&BACKUP) {
+            self.replica().and_then(|replica| backup_feed::answer(replica, self.log, request, out))
         } else if ClusterDriver::is_request(request) {
             self.driver.answer(request, out)
         } else {

@@ -11,13 +11,19 @@
 //! change feed. `origin`: which cluster a log belongs to. `voting`: changes whose log several servers have.
 //! `generation`: the data of a server, with more changes in them from time to time. `members`: the servers at
 //! present, which join (`invite`) and leave (`remove`). `forwarding`: requests of clients for the server that
-//! takes changes. `merging`: making them. `fetch`: copying them from another server.
+//! takes changes. `merging`: making them. `fetch`: copying them from another server. `backup`: copying data
+//! and log to a directory (`backup_directory`), by requests of their own (`backup_feed`). `restore`: the
+//! graph of such a copy. `check_backup`: verifying it.
 //! # Not here
 //! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
 #![forbid(unsafe_code)]
 
+mod backup;
+mod backup_directory;
+mod backup_feed;
 mod changes_status;
 mod check;
+mod check_backup;
 mod cluster;
 mod damage;
 mod fetch;
@@ -37,12 +43,16 @@ mod peer_part;
 mod reachability;
 mod rejoin;
 mod remove;
+mod restore;
 mod voter_log;
 mod voting;
 mod writer_log;
 
+pub use backup::{BackedUp, BackupOptions, backup};
+pub use backup_directory::{BACKUP_FILE, BackupPoint, BackupStatus, backup_status};
 pub use changes_status::{ChangesStatus, VotersStatus};
 pub use check::{Checked, check};
+pub use check_backup::{CheckedBackup, check_backup};
 pub use cluster::{Cluster, ClusterStatus, PeerStatus, ServerStatus};
 pub use forwarding::Forwarded;
 pub use init::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, init_empty, renew_certificate};
@@ -51,4 +61,5 @@ pub use load::{ClusterLoadOptions, ClusterLoadReport, LoadEvent, load};
 pub use map::{ClusterMap, MAP_FILE, ServerEntry};
 pub use rejoin::{Rejoined, rejoin};
 pub use remove::remove;
+pub use restore::{RestoreOptions, Restored, Until, restore};
 pub use vervet_driver_cluster::ClusterCounts;

@@ -185,7 +185,7 @@ impl SharedLog for LeaderLog {
     }
 }
 
-fn records_of(entries: Vec<CommittedEntry>) -> Vec<LogRecord> {
+pub(crate) fn records_of(entries: Vec<CommittedEntry>) -> Vec<LogRecord> {
     let records = entries.into_iter().flat_map(|CommittedEntry { index, records }| {
         let record = move |record: vervet_raft::Record| LogRecord {
             lsn: index,

@@ -279,7 +279,7 @@ impl Feed {
         }
         let (mut commit, mut lsn, mut is_over, mut gap) = (self.commit, self.lsn, false, None);
         let scanned = self.scan(lsn, &mut |at, kind, payload| {
-            let Some(timestamp) = timestamp_of(kind, payload)? else { return Ok(true) };
+            let Some(timestamp) = commit_timestamp(kind, payload)? else { return Ok(true) };
             if timestamp <= commit {
                 return Ok(true);
             }
@@ -334,7 +334,7 @@ impl Feed {
         let (mut found, mut last, mut passed) = (None, self.lsn, Vec::new());
         let mut noted = last;
         let scanned = self.scan(self.lsn, &mut |lsn, kind, payload| {
-            let Some(timestamp) = timestamp_of(kind, payload)? else { return Ok(true) };
+            let Some(timestamp) = commit_timestamp(kind, payload)? else { return Ok(true) };
             if timestamp > after {
                 found = Some(timestamp);
                 return Ok(false);
@@ -406,8 +406,11 @@ impl Feed {
     }
 }
 
-/// The timestamp of a record; `None`: it is no commit.
-fn timestamp_of(kind: u8, payload: &[u8]) -> Result<Option<Timestamp>> {
+/// The timestamp of a record of a log, by its kind and content; `None`: it is no commit.
+///
+/// # Errors
+/// Corrupt: the record is too short.
+pub fn commit_timestamp(kind: u8, payload: &[u8]) -> Result<Option<Timestamp>> {
     match kind {
         record::COMMIT | record::CONSTRAINTS => {
             record::timestamp(payload).map(Some).ok_or_else(|| damaged("a commit"))

@@ -77,7 +77,7 @@ pub use checkpoint::{CHECKPOINT_RETRY_MAX, CHECKPOINT_RETRY_MIN, CHECKPOINT_SPAR
 pub use commit_log::SharedLog;
 pub use constraint::{CONSTRAINT_PROPERTIES_MAX, Constraint, ConstraintKind};
 pub use damage::{CheckedLog, Damage, check_log, cut_at_damage, find_damage};
-pub use feed::{Feed, FeedCommit, FeedContent, FeedPosition, FeedRefusal, Mutations};
+pub use feed::{Feed, FeedCommit, FeedContent, FeedPosition, FeedRefusal, Mutations, commit_timestamp};
 pub use feed_state::RecordSource;
 pub use follower::Follower;
 pub use mutation::{Mutation, Timestamp};

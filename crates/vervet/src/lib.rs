@@ -97,7 +97,7 @@ pub use vervet_model::{Direction, Error, ErrorKind, Id, Partitioning, Position, 
 pub use vervet_txn::{
     Applied, CheckedLog, CheckpointStatus, ConflictCounts, Constraint, ConstraintKind, Counts, Damage,
     Durability, Feed, FeedPosition, FeedRefusal, Follower, Isolation, LogRecord, RecordSource, SharedLog,
-    Start, StorageStatus, Timestamp, Transactions, check_log,
+    Start, StorageStatus, Timestamp, Transactions, check_log, commit_timestamp,
 };
 
 pub use vervet_algebra::Dataset;

@@ -6,6 +6,7 @@ use crate::server_address::server_address;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
+use vervet_cluster::Until;
 
 const STATUS_HELP: &str = "\
 The exit code is 0 if all servers answer, and 1 if one does not, or if the server that is asked is none of a cluster.
@@ -28,6 +29,22 @@ const INVITE_HELP: &str = "\
 Example:
   vervet cluster invite cluster/a d --address host-4:7100 --http host-4:7878
   vervet serve --cluster cluster/d";
+
+const BACKUP_HELP: &str = "\
+The servers run meanwhile. The next call with the same BACKUP adds what is new since. Give a cluster backups on other
+machines than its servers, and run this often: what was committed since the last call is not in the backup.
+
+Examples:
+  vervet cluster backup cluster/a /backups/cluster
+  vervet cluster backup cluster/a /backups/cluster --full --keep 4
+  vervet check /backups/cluster";
+
+const RESTORE_HELP: &str = "\
+Examples:
+  vervet cluster restore /backups/cluster new
+  vervet cluster restore /backups/cluster new --until 2026-11-29T12:00:00Z
+  vervet cluster restore /backups/cluster new --until 81234 --servers 4 --replicas 1 --writer a
+  vervet cluster restore /backups/cluster graph.db --database";
 
 #[derive(Args, Debug)]
 pub(crate) struct ClusterArguments {
@@ -68,6 +85,10 @@ pub(crate) enum ClusterCommand {
         #[arg(value_name = "NAME")]
         name: String,
     },
+    /// Back up a cluster that runs, where every server has the whole graph and voters take changes
+    Backup(ClusterBackupArguments),
+    /// Make a new cluster, or a database, from a backup of a cluster, as of its end or an earlier commit
+    Restore(ClusterRestoreArguments),
     /// Load files into a new cluster: run it in the directory of every server at the same time, each with its
     /// own files
     Load(ClusterLoadArguments),
@@ -92,20 +113,27 @@ pub(crate) struct ClusterInitArguments {
     /// Maximum memory of their load for terms and statements, such as 512M or 4G
     #[arg(long, value_name = "SIZE", requires = "data", value_parser = size)]
     pub memory: Option<u64>,
+    #[command(flatten)]
+    pub shape: ClusterShapeArguments,
+}
+
+/// The servers of a new cluster.
+#[derive(Args, Debug)]
+pub(crate) struct ClusterShapeArguments {
     /// The server that takes changes, such as a; the others show them (default: the graph does not change)
     #[arg(long, value_name = "NAME")]
     pub writer: Option<String>,
     /// How many servers have each partition: 1, or as many as there are servers; then each has the whole
-    /// graph, and reads go on without the others
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub replicas: u16,
+    /// graph, and reads go on without the others (default: 1; of a restore: as many as servers)
+    #[arg(long, value_name = "N")]
+    pub replicas: Option<u16>,
     /// Number of servers that have the log of changes, such as 3: they elect the one that takes changes, and
-    /// any minority of them may be lost
+    /// any minority of them may be lost (default: 0; of a restore: as in the cluster that was backed up)
     #[arg(long, value_name = "N", conflicts_with = "writer", value_parser = clap::value_parser!(u8).range(1..=7))]
     pub voters: Option<u8>,
-    /// Number of servers
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub servers: u16,
+    /// Number of servers (default: 4; of a restore: as in the cluster that was backed up)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub servers: Option<u16>,
     /// Number of partitions, a power of two (default: 16, more than servers, so that they can be moved later;
     /// 1 where each server has the whole graph)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -139,6 +167,50 @@ pub(crate) struct ClusterInviteArguments {
     /// Directory to make (default: NAME beside DIR)
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = BACKUP_HELP)]
+pub(crate) struct ClusterBackupArguments {
+    /// Directory of any server of the cluster, with its map and certificates; the server in it may run
+    #[arg(value_name = "SERVER")]
+    pub server: PathBuf,
+    /// Directory of the backup: new, empty, or that of earlier calls
+    #[arg(value_name = "BACKUP")]
+    pub backup: PathBuf,
+    /// Copy the data again, even if the changes since the last call are enough: a restore then has fewer
+    /// changes to apply
+    #[arg(long)]
+    pub full: bool,
+    /// Keep the newest N copies of the data with the changes behind them, and remove older ones (default:
+    /// all)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub keep: Option<u16>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = RESTORE_HELP)]
+pub(crate) struct ClusterRestoreArguments {
+    /// Directory of the backup
+    #[arg(value_name = "BACKUP")]
+    pub backup: PathBuf,
+    /// New directory, in which each server gets a directory; with --database, that of the database
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// End with this commit, or with the last call of `vervet cluster backup` that began at this time or
+    /// before, such as 2026-11-29T12:00:00Z; backup.toml lists them (default: the last one)
+    #[arg(long, value_name = "COMMIT or TIME", value_parser = until)]
+    pub until: Option<Until>,
+    /// Make a database in place of a cluster
+    #[arg(long, conflicts_with_all = ["writer", "voters", "servers", "replicas", "partitions", "host", "port"])]
+    pub database: bool,
+    #[command(flatten)]
+    pub shape: ClusterShapeArguments,
+}
+
+fn until(text: &str) -> Result<Until, String> {
+    text.parse()
+        .map_err(|_| "neither the number of a commit nor a time such as 2026-11-29T12:00:00Z".to_owned())
 }
 
 #[derive(Args, Debug)]

@@ -5,6 +5,7 @@
 use crate::common::{Place, people};
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStderr, Stdio};
+use std::time::{Duration, Instant};
 use vervet_testkit::free_address;
 
 /// The directories of two servers, `cluster/a` and `cluster/b`, with free ports.
@@ -34,6 +35,17 @@ impl Two {
             std::fs::write(path, text).unwrap();
         }
         Self { place, http: free[2..].to_vec() }
+    }
+
+    /// Inserts a number by the second server, once there is a leader.
+    fn insert(&self, number: u32) {
+        let url = format!("http://{}/update", self.http[1]);
+        let text = format!("INSERT DATA {{ <urn:new> <urn:said> {number} }}");
+        let begun = Instant::now();
+        while let Err(error) = ureq::post(&url).send_form([("update", &text)]) {
+            assert!(begun.elapsed().as_secs() < 60, "{error}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// Starts a server, at the address in its map.
@@ -311,6 +323,117 @@ fn a_server_that_has_lost_its_disk_rejoins() {
         "{done:?}"
     );
     drop(first);
+}
+
+/// A cluster that runs is backed up, and restored as another cluster and as a database.
+#[test]
+fn a_cluster_is_backed_up_and_restored() {
+    let two = Two::made_with(&["--from", "db", "--replicas", "2", "--voters", "2"]);
+    let place = &two.place;
+    let refused = place.run(&["backup", "cluster/a", "copy"]);
+    assert!(
+        refused.code == 1 && refused.err.contains("vervet cluster backup cluster/a BACKUP"),
+        "{refused:?}"
+    );
+    let servers = [two.start(0, &[]), two.start(1, &[])];
+    let insert = |number| two.insert(number);
+    insert(1);
+    let made = place.run(&["cluster", "backup", "cluster/a", "backup"]);
+    assert!(
+        made.code == 0 && made.err.contains("copying ") && made.out.contains("up to commit 1, "),
+        "{made:?}"
+    );
+    insert(2);
+    let made = place.ok(&["cluster", "backup", "cluster/b", "backup"]);
+    assert!(made.contains("up to commit 2, ") && made.contains(" records in "), "{made}");
+    let made = place.ok(&["cluster", "backup", "cluster/b", "backup", "--keep", "3"]);
+    assert!(made.contains("has all of cluster vervet already: commit 2, "), "{made}");
+    drop(servers);
+    let checked = place.ok(&["check", "backup"]);
+    assert!(checked.contains("backup is sound: a backup of cluster vervet from commit 1, "), "{checked}");
+    let query = ["query", "single", "SELECT ?o { <urn:new> <urn:said> ?o }", "--format", "csv"];
+    let restore = ["cluster", "restore", "backup"];
+    for command in [&["restore", "backup", "db2"][..], &["info", "backup"], &["load", "backup", "people.csv"]]
+    {
+        place.fails(command, 1, &["backup is a backup of a cluster", "vervet cluster restore backup DIR"]);
+    }
+    place.fails(&[&restore[..], &["new", "--until", "9"]].concat(), 1, &["does not have commit 9", "0 to 2"]);
+    place.fails(&[&restore[..], &["new", "--until", "noon"]].concat(), 2, &["noon"]);
+    place.fails(&[&restore[..], &["new", "--database", "--servers", "3"]].concat(), 2, &["--database"]);
+    place.ok(&[&restore[..], &["single", "--database", "--until", "1"]].concat());
+    assert!(place.ok(&query).contains('1') && !place.ok(&query).contains('2'));
+    let done = place.run(&[&restore[..], &["new", "--port", "7950"]].concat());
+    assert!(done.code == 0 && done.out.contains("vervet serve --cluster new/b\n"), "{done:?}");
+    assert!(done.err.contains("restored commit 2 of cluster vervet, "), "{done:?}");
+    let map = std::fs::read_to_string(place.path("new/b/cluster.toml")).unwrap();
+    assert!(map.contains("voters = [\"a\", \"b\"]") && map.matches("partitions = [0]").count() == 2, "{map}");
+    let checked = place.ok(&["check", "new/a"]);
+    assert!(checked.contains("1 of 1 partitions"), "{checked}");
+    place.fails(&[&restore[..], &["new"]].concat(), 1, &["has the servers of a cluster already"]);
+    let cut = ["new", "--servers", "2", "--replicas", "1", "--writer", "a", "--port", "7950"];
+    std::fs::remove_dir_all(place.path("new")).unwrap();
+    place.ok(&[&restore[..], &cut[..]].concat());
+    let map = std::fs::read_to_string(place.path("new/b/cluster.toml")).unwrap();
+    assert!(map.contains("writer = \"a\"") && !map.contains("voters"), "{map}");
+    let checked = place.ok(&["check", "new/a"]);
+    assert!(checked.contains("8 of 16 partitions"), "{checked}");
+    let mut manifest = std::fs::read_to_string(place.path("backup/backup.toml")).unwrap();
+    manifest = manifest.replace("records = ", "records = 1");
+    place.file("backup/backup.toml", &manifest);
+    place.fails(&["check", "backup"], 1, &["backup.toml is damaged", "a new one"]);
+}
+
+/// A backup that is killed at any moment leaves what the backup had before, or adds all that is new.
+#[test]
+fn a_backup_that_is_killed_leaves_what_it_had() {
+    let two = Two::made_with(&["--from", "db", "--replicas", "2", "--voters", "2"]);
+    let place = &two.place;
+    let servers = [two.start(0, &[]), two.start(1, &[])];
+    two.insert(0);
+    let time = (0..3).map(|number| {
+        let begun = Instant::now();
+        place.ok(&["cluster", "backup", "cluster/a", &format!("other{number}")]);
+        begun.elapsed()
+    });
+    let time = time.min().unwrap();
+    // The last number that a call has acknowledged to be in the backup.
+    let (mut known, mut killed, mut has_any) = (0, 0, false);
+    for round in 1..=24_u32 {
+        two.insert(round);
+        let full: &[&str] = if round % 3 == 0 { &["--full", "--keep", "2"] } else { &[] };
+        let mut command = place.command(&[&["cluster", "backup", "cluster/a", "backup"], full].concat());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        if round % 8 == 0 {
+            assert!(child.wait().unwrap().success(), "round {round}");
+            (known, has_any) = (round, true);
+        } else {
+            std::thread::sleep(time * (round * 7 % 24) / 20);
+            killed += u32::from(child.try_wait().unwrap().is_none());
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let checked = place.run(&["check", "backup"]);
+        if checked.code != 0 {
+            let is_first = ["no finished backup", "no backup", "no database"];
+            assert!(!has_any && is_first.iter().any(|text| checked.err.contains(text)), "{checked:?}");
+            continue;
+        }
+        has_any = true;
+        let name = format!("db{round}");
+        place.ok(&["cluster", "restore", "backup", &name, "--database"]);
+        let query = "SELECT (COUNT(?o) AS ?n) (MAX(?o) AS ?m) { <urn:new> <urn:said> ?o }";
+        let found = place.ok(&["query", &name, query, "--format", "csv"]);
+        let (count, last) = found.lines().nth(1).unwrap().split_once(',').unwrap();
+        let (count, last): (u32, u32) = (count.parse().unwrap(), last.parse().unwrap());
+        assert!(
+            count == last + 1 && (known..=round).contains(&last),
+            "round {round}, known {known}: {found}"
+        );
+        known = last;
+    }
+    println!("{killed} calls were killed; a whole one takes {time:?}");
+    assert!(killed > 0, "no call was killed");
+    drop(servers);
 }
 
 /// A server with users needs credentials for its status.

@@ -1,6 +1,7 @@
 //! Several servers of one graph in this process, over loopback: every answer is that of one database, and
 //! faults are errors, never wrong answers.
 
+mod backup;
 mod changes;
 mod flows;
 mod hubs;

@@ -13,7 +13,7 @@ use vervet::{
 use vervet_cluster::{Cluster, InitOptions};
 
 /// Longest wait for something that has to happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 fn start(
     database: &Database,
@@ -26,7 +26,7 @@ fn start(
 }
 
 /// Position of the server that takes changes, once there is one.
-fn leader(servers: &[Cluster]) -> usize {
+pub(crate) fn leader(servers: &[Cluster]) -> usize {
     let begun = Instant::now();
     loop {
         if let Some(at) = servers.iter().position(Cluster::takes_changes) {
@@ -50,7 +50,7 @@ fn update(servers: &[Cluster], text: &str) -> usize {
     }
 }
 
-fn answers(database: &Database, query: &str) -> Vec<String> {
+pub(crate) fn answers(database: &Database, query: &str) -> Vec<String> {
     rows(database, query, &QueryOptions::default()).unwrap_or_else(|error| panic!("{query}: {error}"))
 }
 
