@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import socket
 import subprocess
 import time
@@ -121,6 +122,12 @@ def test_every_alert_has_a_test():
     tests = FILES[1].with_name("alerts_test.yaml").read_text()
     fired = re.findall(r"alertname: (\w+)\n +exp_alerts:", tests)
     assert alerts == set(fired)
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
+def test_alerts_fire():
+    for arguments in (["check", "rules", "alerts.yaml"], ["test", "rules", "alerts_test.yaml"]):
+        subprocess.run(["promtool", *arguments], cwd=FILES[1].parent, check=True)
 
 
 @pytest.mark.skipif(not COMMAND, reason="the command vervet is not built")

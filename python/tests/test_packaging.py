@@ -19,11 +19,10 @@ COMPOSE_INIT = ROOT / "packaging/cluster/init.sh"
 CHART_INIT = ROOT / "packaging/helm/vervet/files/init.sh"
 CHART_PREPARE = ROOT / "packaging/helm/vervet/files/prepare.sh"
 COMMAND = os.environ.get("VERVET_COMMAND")
-pytestmark = [
-    pytest.mark.skipif(not COMPOSE_INIT.exists(), reason="this copy of the package is without the repository"),
-    pytest.mark.skipif(not COMMAND, reason="the command vervet is not built"),
-    pytest.mark.skipif(os.name != "posix" or not shutil.which("curl"), reason="there is no shell or no curl"),
-]
+if not COMPOSE_INIT.exists():
+    pytest.skip("this copy of the package is without the repository", allow_module_level=True)
+needs_command = pytest.mark.skipif(not COMMAND, reason="the command vervet is not built")
+needs_programs = pytest.mark.skipif(os.name != "posix" or not shutil.which("curl"), reason="there is no shell or no curl")
 
 
 @pytest.fixture
@@ -41,6 +40,8 @@ def run(tmp_path):
     return run
 
 
+@needs_command
+@needs_programs
 def test_step_of_the_compose_file(tmp_path, run):
     keys, servers, graph = (tmp_path / name for name in ("keys", "servers", "graph"))
     for folder in [keys, graph, *(servers / name for name in "abc")]:
@@ -84,6 +85,8 @@ def test_step_of_the_compose_file(tmp_path, run):
     assert (servers / "a/server/key.pem").exists()
 
 
+@needs_command
+@needs_programs
 def test_job_and_init_container_of_the_chart(tmp_path, run):
     account, secret = tmp_path / "account", tmp_path / "secret"
     for folder in (account, secret, tmp_path / "work"):
@@ -132,6 +135,19 @@ def test_job_and_init_container_of_the_chart(tmp_path, run):
     done = run(CHART_PREPARE, **pod)
     assert done.returncode != 0, done
     assert not (pod["DATA"] / "server").exists() and not list(pod["DATA"].glob("partial/voter-*"))
+
+
+@pytest.mark.skipif(not shutil.which("helm"), reason="helm is not installed")
+@pytest.mark.parametrize(
+    "values", ["servers=3", "tls.secretName=t,metrics.serviceMonitor=true,servers=5", "paused=true,init.enabled=false"]
+)
+def test_chart_renders(values):
+    chart = CHART_INIT.parents[1]
+    subprocess.run(["helm", "lint", "--strict", chart, "--set", values], check=True)
+    rendered = subprocess.run(["helm", "template", "v", chart, "--set", values], check=True, capture_output=True, text=True)
+    kinds = [line.removeprefix("kind: ") for line in rendered.stdout.splitlines() if line.startswith("kind: ")]
+    assert {"StatefulSet", "Service", "PodDisruptionBudget"} <= set(kinds)
+    assert ("Job" in kinds) == ("init.enabled=false" not in values)
 
 
 class Api(http.server.ThreadingHTTPServer):
