@@ -428,10 +428,10 @@ impl Cluster {
         self.forwarded.end();
     }
 
-    /// Whether [`Cluster::resign`] was called.
+    /// Whether this server leads and has resigned: no other one takes changes before it has ended.
     #[must_use]
     pub fn has_resigned(&self) -> bool {
-        self.forwarded.is_ending()
+        self.forwarded.is_ending() && self.voting.as_ref().is_none_or(Voting::leads)
     }
 
     /// Waits for the requests that other servers have sent on, for `time_max` at most.
@@ -461,7 +461,9 @@ impl Cluster {
             (None, None, Some(following)) => following.source().map(str::to_owned),
             (None, None, None) => None,
         };
-        name.filter(|name| *name != map.server)
+        name.filter(|name| {
+            *name != map.server && !self.members.other(name).is_some_and(|other| other.is_ending())
+        })
     }
 
     /// Sends a request of a client to a server, which may be this one, and returns its answer; an empty one:
@@ -476,7 +478,11 @@ impl Cluster {
         }
         let unknown = || Error::new(ErrorKind::Unavailable, format!("there is no server {server}"));
         let other = self.members.other(server).ok_or_else(unknown)?;
-        Ok(other.part.peer().send(&[&[FORWARD], request].concat())?.receive())
+        let answer = other.part.peer().send(&[&[FORWARD], request].concat())?.receive();
+        if answer.as_ref().is_ok_and(Vec::is_empty) {
+            other.note_ending();
+        }
+        Ok(answer)
     }
 
     /// Waits until this server shows everything that was committed before the call, for `time_max` at most.

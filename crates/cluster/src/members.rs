@@ -14,10 +14,14 @@ use crate::peer_part::PeerPart;
 use crate::reachability::Reachability;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
-use vervet_model::Result;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+use vervet_model::{Result, lock};
 use vervet_peer::{Hello, Identity, Peer};
 use vervet_raft::{Member, place};
+
+/// Time in which a server that is about to end ends, or the voters elect another one.
+const ENDING_TIME: Duration = Duration::from_secs(2);
 
 /// What a server says of itself when it joins: its name and its addresses, in lines.
 pub(crate) fn about(entry: &ServerEntry) -> Vec<u8> {
@@ -52,6 +56,21 @@ pub(crate) struct Other {
     /// For messages of the log, which wait for no reads.
     pub(crate) log: Peer,
     pub(crate) reachability: Reachability,
+    /// When it has last said that it is about to end.
+    ending: Mutex<Option<Instant>>,
+}
+
+impl Other {
+    /// It has said that it is about to end.
+    pub(crate) fn note_ending(&self) {
+        *lock(&self.ending) = Some(Instant::now());
+    }
+
+    /// Whether it has said so lately: a request may find it gone, and nobody would know what has become of
+    /// it.
+    pub(crate) fn is_ending(&self) -> bool {
+        lock(&self.ending).is_some_and(|said| said.elapsed() < ENDING_TIME)
+    }
 }
 
 /// Where the map is, and who connects.
@@ -180,7 +199,13 @@ fn others(own: &Own, servers: &[ServerEntry], known: &[Arc<Other>]) -> Result<Ve
         let connect = || Peer::new(&entry.name, &entry.address, Arc::clone(&own.identity), own.hello.clone());
         let part = Arc::new(PeerPart::new(connect()));
         let reachability = Reachability::watch(&part)?;
-        Ok(Arc::new(Other { entry: entry.clone(), part, log: connect(), reachability }))
+        Ok(Arc::new(Other {
+            entry: entry.clone(),
+            part,
+            log: connect(),
+            reachability,
+            ending: Mutex::default(),
+        }))
     };
     servers.iter().filter(|entry| entry.name != own.hello.server).map(other).collect()
 }

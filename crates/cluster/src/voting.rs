@@ -415,9 +415,15 @@ impl Voting {
         let index = self.state.replica.read_index(time_max)?;
         let progress = lock(&self.state.progress);
         let left = end.saturating_duration_since(Instant::now());
-        let is_behind = |progress: &mut Progress| progress.leading.is_none() && progress.shown < index;
+        let is_behind = |progress: &mut Progress| {
+            progress.leading.is_none() && progress.shown < index && !progress.has_ended
+        };
         let waited = self.state.moved.wait_timeout_while(progress, left, is_behind);
         let (progress, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        if progress.has_ended {
+            let what = progress.failure.clone().unwrap_or_else(|| "this server follows no more".to_owned());
+            return Err(Error::new(ErrorKind::Unavailable, what));
+        }
         if waited.timed_out() {
             let what = format!("this server shows entry {} of the log, and not yet {index}", progress.shown);
             return Err(Error::new(ErrorKind::Unavailable, what));

@@ -7,6 +7,7 @@ pub mod acid;
 pub(crate) mod changes;
 pub mod chaos;
 pub mod cluster;
+pub mod cluster_day;
 mod compare;
 pub mod device;
 pub mod history;

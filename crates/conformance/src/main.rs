@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 use vervet_conformance::random::Verdict;
 use vervet_conformance::{
-    Outcome, Report, acid, chaos, cluster, device, history, known, ldbc, lubm, namespaces, partitions,
-    random, random_flow, random_gremlin, random_update, rdf, social_network, sparql, test_data, tinkerpop,
-    tinkerpop_suite, voter_chaos, w3c_suites,
+    Outcome, Report, acid, chaos, cluster, cluster_day, device, history, known, ldbc, lubm, namespaces,
+    partitions, random, random_flow, random_gremlin, random_update, rdf, social_network, sparql, test_data,
+    tinkerpop, tinkerpop_suite, voter_chaos, w3c_suites,
 };
 
 /// Runs the random case of a seed.
@@ -23,7 +23,8 @@ const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | 
                      ldbc [--only QUERY] [--data tiny|sf0.1] [--language gremlin|sparql] [--verbose] | acid [--full] [SEED] | \
                      history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM] | \
                      cluster-chaos [--minutes N] [--rounds N] [--seed S] [--fault NAME] [--servers N] [--namespaces] | \
-                     cluster-chaos --voters [--kills N] [--restarts N] [--stops N] [--seed S] [--clients N]\n\
+                     cluster-chaos --voters [--kills N] [--restarts N] [--stops N] [--seed S] [--clients N] | \
+                     cluster-day [--seed S] [--rate N] [--pause SECONDS]\n\
                      each with [--partitions P]: databases in memory consist of P partitions, a power of two\n\
                      lubm, sparql, random, random-gremlin, tinkerpop, ldbc with [--cluster N [--changes]]: graphs are spread over N processes, with changes of the writer\n\
                      acid with [--cluster N]: transactions over N processes\n\
@@ -198,6 +199,20 @@ fn run(arguments: &[String]) -> Result<Report, String> {
                 }
             }
             voter_chaos::run(&options, &mut report)?;
+        }
+        Some((suite, rest)) if suite == "cluster-day" => {
+            let mut options = cluster_day::Options::default();
+            let mut rest = rest.iter();
+            while let Some(option) = rest.next() {
+                let value = rest.next().ok_or_else(|| format!("{option} needs a value"))?;
+                match option.as_str() {
+                    "--seed" => options.seed = number(value)?,
+                    "--rate" => options.rate = small(value)?.clamp(1, 10_000),
+                    "--pause" => options.pause = Duration::from_secs(1).saturating_mul(small(value)?),
+                    _ => return Err(USAGE.to_owned()),
+                }
+            }
+            cluster_day::run(&options, &mut report)?;
         }
         Some((suite, rest)) if suite == "cluster-chaos" => {
             let mut options = chaos::Options::default();

@@ -77,6 +77,16 @@ impl Http {
         answer(request.header("content-type", "application/sparql-update").send(text))
     }
 
+    /// Status and text, as CSV, of the answer to a query that sees everything that was committed before it.
+    ///
+    /// # Errors
+    /// No answer within the time.
+    pub fn strict_query(&self, address: &str, text: &str) -> Result<(u16, String), NoAnswer> {
+        let request = self.0.post(format!("http://{address}/query"));
+        let request = request.header("content-type", "application/sparql-query").header("accept", "text/csv");
+        answer(request.header("vervet-consistency", "strict").send(text))
+    }
+
     /// The answer to a query, as CSV.
     ///
     /// # Errors

@@ -32,11 +32,13 @@ const COMPLETIONS: [(&str, &str); 5] = [
     ("zsh", "_vervet"),
 ];
 /// Files of the repository, and their names in the folder.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 8] = [
     ("LICENSE", "LICENSE"),
     ("README.md", "README.md"),
     ("packaging/Dockerfile", "Dockerfile"),
     ("packaging/compose.yaml", "compose.yaml"),
+    ("packaging/monitoring/alerts.yaml", "monitoring/alerts.yaml"),
+    ("packaging/monitoring/dashboard.json", "monitoring/dashboard.json"),
     ("packaging/vervet.service", "systemd/vervet.service"),
     ("packaging/vervet.toml", "systemd/vervet.toml"),
 ];

@@ -6,7 +6,8 @@
 //!   (queries of the social network), `acid` (`acid --full` with long sleeps) or `history`
 //!   (docs/histories.md).
 //! * `cargo xtask cluster-chaos` kills, stops and cuts off servers of a cluster in the middle of queries;
-//!   `cluster-chaos --voters` kills and stops voters under a load of updates.
+//!   `cluster-chaos --voters` kills and stops voters under a load of updates;
+//! * `cargo xtask cluster-day` does what an operator does, from the first server on, under a load;
 //! * `cargo xtask tidy` runs source checks beyond lints.
 //! * `cargo xtask page` builds and tests the web console if npm is available. `ci` does the same.
 //! * `cargo xtask python` builds the module of the Python package and runs its tests, if there is a Python
@@ -39,7 +40,7 @@ mod tidy;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | gpu check | gpu build FOLDER | gpu mutate | gpu sanitize | gpu random [COUNT] | conformance lubm | sparql | rdf | protocol | random | random-update | random-flow | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S] | cluster-chaos --voters [--kills N] [--restarts N] [--stops N] [--seed S] [--clients N]\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | gpu check | gpu build FOLDER | gpu mutate | gpu sanitize | gpu random [COUNT] | conformance lubm | sparql | rdf | protocol | random | random-update | random-flow | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S] | cluster-chaos --voters [--kills N] [--restarts N] [--stops N] [--seed S] [--clients N] | cluster-day [--seed S] [--rate N] [--pause SECONDS]\n";
 
 /// A step of CI: its name, its command, and its environment variables.
 struct Step {
@@ -103,6 +104,11 @@ fn main() -> ExitCode {
             let run =
                 ["test", "--quiet", "-p", "vervet-server", "--test", "server", "w3c", "--", "--nocapture"];
             cargo(&run, &[])
+        }
+        ["cluster-day", options @ ..] => {
+            let run = ["run", "--release", "--quiet", "-p", "vervet-conformance", "--", "cluster-day"];
+            let built = cargo(&["build", "--release", "--quiet", "-p", "vervet-cli"], &[]);
+            built.and_then(|()| cargo(&[&run, options].concat(), &[]))
         }
         ["cluster-chaos", options @ ..] => {
             // Its servers are processes of the program beside it.

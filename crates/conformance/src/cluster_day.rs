@@ -1,0 +1,403 @@
+//! The day of an operator: `cargo xtask cluster-day`.
+//!
+//! # Shape
+//! Three processes of the program `vervet`, each with the whole graph and a vote; clients that send updates
+//! and reads at a fixed rate, whatever becomes of those before (`clients.rs`); and the commands that an
+//! operator types, in the order of [`STEPS`]: servers join, each is ended and started again, one is killed
+//! and loses its disk, others leave. Reads ask for everything that was committed before (`Vervet-Consistency:
+//! strict`). A step fails if its command does, or if one of its requests does: an update that is refused or
+//! whose outcome is unknown, a read without an answer, a read that lacks what was acknowledged before.
+//! Allowed are updates and reads that were under way when a server was killed. At the end every server must
+//! have every acknowledged update, and none that was refused.
+//! # Clients
+//! As behind a load balancer: a request goes to a server that was ready when it was looked at last; one that
+//! nobody has got goes to the next server.
+
+mod clients;
+mod node;
+
+use crate::Report;
+use crate::voter_processes::{Http, LOOK_INTERVAL, NoAnswer, PATIENCE, program};
+use clients::Clients;
+use node::Node;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use vervet::Database;
+use vervet_cluster::{InitOptions, init};
+use vervet_model::{Watch, lock};
+use vervet_testkit::{Random, free_address};
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Of all choices.
+    pub seed: u64,
+    /// Updates a second, of all clients; as many reads.
+    pub rate: u32,
+    /// Time between two commands.
+    pub pause: Duration,
+    /// Statements of the graph at the start.
+    pub statements: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { seed: 1, rate: 100, pause: Duration::from_secs(3), statements: 50_000 }
+    }
+}
+
+/// What an operator does, and what it is called.
+type Step = (&'static str, fn(&mut Day) -> Result<(), String>);
+
+const STEPS: [Step; 11] = [
+    ("a backup is made", Day::back_up),
+    ("two servers join", Day::grow),
+    ("each server is started again", Day::restart_each),
+    ("the leader is killed, loses its disk, and takes its place again", Day::replace_leader),
+    ("two servers leave", Day::shrink),
+    ("what is new is added to the backup", Day::back_up),
+    ("the leader is started again", Day::restart_leader),
+    ("a follower is killed and started again", Day::kill_follower),
+    ("the leader leaves, and another server joins", Day::exchange_leader),
+    ("the graphs of both backups are restored elsewhere", Day::restore),
+    ("all servers have everything", Day::compare),
+];
+
+/// A point of the backup.
+struct Backup {
+    /// The last commit in it.
+    commit: String,
+    /// Updates that were acknowledged before it began, and the number of the first one sent after it.
+    range: (BTreeSet<u64>, u64),
+}
+
+struct Day {
+    program: PathBuf,
+    folder: tempfile::TempDir,
+    nodes: Vec<Arc<Node>>,
+    clients: Arc<Clients>,
+    backups: Vec<Backup>,
+    random: Random,
+    options: Options,
+}
+
+/// Runs the day.
+///
+/// # Errors
+/// The program `vervet` is missing; the cluster cannot be made. Wrong behaviour is a failure in the report.
+pub fn run(options: &Options, report: &mut Report) -> Result<(), String> {
+    println!("seed {}, {} updates and {} reads a second", options.seed, options.rate, options.rate);
+    let mut day = Day::begin(options)?;
+    let clients = Arc::clone(&day.clients);
+    std::thread::scope(|scope| {
+        clients.start(scope, options.rate, options.seed);
+        for (name, step) in STEPS {
+            let (begun, before) = (Instant::now(), clients.counts());
+            std::thread::sleep(options.pause);
+            let done = step(&mut day);
+            std::thread::sleep(options.pause);
+            let counts = clients.counts().since(&before);
+            let outcome = done.and_then(|()| clients.verdict());
+            println!(
+                "{} {name}: {:.1} s, {counts}",
+                if outcome.is_ok() { "ok    " } else { "FAILED" },
+                begun.elapsed().as_secs_f64()
+            );
+            let is_right = outcome.is_ok();
+            report.add("day", &format!("seed {}: {name}", options.seed), outcome);
+            if !is_right {
+                day.folder.disable_cleanup(true);
+                println!("the files of the servers are in {}", day.folder.path().display());
+                break;
+            }
+        }
+        clients.end();
+    });
+    Ok(())
+}
+
+impl Day {
+    fn begin(options: &Options) -> Result<Self, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("could not make the cluster: {error}");
+        let program = program()?;
+        let database = Database::in_memory();
+        let statement = |number| {
+            format!("<urn:v{number}> <urn:next> <urn:v{}> .\n", (number * 7 + 1) % options.statements)
+        };
+        let text: String = (0..options.statements).map(statement).collect();
+        database.update(&format!("INSERT DATA {{ {text} }}")).map_err(|error| failed(&error))?;
+        let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
+        let mut init_options = InitOptions::on_host(3, 1, "127.0.0.1", (0, 0));
+        init_options.voters = init_options.servers.iter().map(|server| server.name.clone()).collect();
+        init_options.replicas = 3;
+        for server in &mut init_options.servers {
+            (server.address, server.http) = (free_address(), Some(free_address()));
+        }
+        let place = folder.path().join("servers");
+        let made =
+            init(&database, &init_options, &place, &Watch::new("day")).map_err(|error| failed(&error))?;
+        let named = init_options.servers.iter().zip(made);
+        let nodes =
+            named.map(|(entry, path)| Node::new(&entry.name, entry.http.clone().unwrap_or_default(), path));
+        let nodes: Vec<_> = nodes.collect();
+        let clients = Arc::new(Clients::new(&nodes));
+        let random = Random(options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let day =
+            Self { program, folder, nodes, clients, backups: Vec::new(), random, options: options.clone() };
+        day.nodes.iter().try_for_each(|node| day.spawn(node))?;
+        day.nodes.iter().try_for_each(|node| day.wait_until_ready(node))?;
+        Ok(day)
+    }
+
+    fn log(&self, node: &Node) -> PathBuf {
+        self.folder.path().join(format!("{}.log", node.name))
+    }
+
+    fn spawn(&self, node: &Node) -> Result<(), String> {
+        let failed = |error: std::io::Error| format!("could not start server {}: {error}", node.name);
+        let log = File::options().create(true).append(true).open(self.log(node)).map_err(failed)?;
+        let mut command = Command::new(&self.program);
+        command.args(["serve", "--cluster"]).arg(&node.directory);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        *lock(&node.process) = Some(command.spawn().map_err(failed)?);
+        Ok(())
+    }
+
+    /// Waits until a server is ready, and lets requests go to it.
+    fn wait_until_ready(&self, node: &Node) -> Result<(), String> {
+        let (http, begun) = (Http::new(PATIENCE), Instant::now());
+        loop {
+            let reason = match http.get(&node.http, "/ready") {
+                Ok((200, _)) => break,
+                Ok((_, reason)) | Err(NoAnswer::Lost(reason)) => reason,
+                Err(NoAnswer::NotSent) => "it does not listen".to_owned(),
+            };
+            if begun.elapsed() > PATIENCE {
+                let log = std::fs::read_to_string(self.log(node)).unwrap_or_default();
+                let last = log.lines().rev().take(5).collect::<Vec<_>>().join("\n");
+                return Err(format!("server {} does not become ready: {reason}\n{last}", node.name));
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+        node.rotate(true);
+        Ok(())
+    }
+
+    /// No new requests go to a server, and those under way have time to end.
+    fn drain(node: &Node) {
+        node.rotate(false);
+        std::thread::sleep(Duration::from_millis(200));
+    }
+
+    /// Ends a server as a service manager does, once no new requests go to it.
+    fn end(&self, node: &Node) -> Result<(), String> {
+        Self::drain(node);
+        let id = lock(&node.process).as_ref().map(Child::id);
+        let id = id.ok_or_else(|| format!("server {} has no process", node.name))?;
+        let sent = Command::new("sh").args(["-c", &format!("kill -TERM {id}")]).status();
+        sent.map_err(|error| error.to_string())?;
+        let begun = Instant::now();
+        loop {
+            let ended = lock(&node.process).as_mut().map(Child::try_wait);
+            match ended {
+                Some(Ok(None)) if begun.elapsed() < PATIENCE => std::thread::sleep(LOOK_INTERVAL),
+                Some(Ok(Some(status))) if status.success() => break,
+                other => return Err(format!("server {} does not end: {other:?}", node.name)),
+            }
+        }
+        *lock(&node.process) = None;
+        Ok(())
+    }
+
+    fn kill(&self, node: &Node) {
+        self.clients.note_kill();
+        if let Some(mut process) = lock(&node.process).take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+        self.clients.note_kill();
+        node.rotate(false);
+    }
+
+    /// Runs a command of the program.
+    fn command(&self, arguments: &[&str]) -> Result<String, String> {
+        let done = Command::new(&self.program).args(arguments).stdin(Stdio::null()).output();
+        let done = done.map_err(|error| error.to_string())?;
+        if !done.status.success() {
+            let reason = String::from_utf8_lossy(&done.stderr);
+            return Err(format!("vervet {}: {reason}", arguments.join(" ")));
+        }
+        Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+    }
+
+    /// The server that takes changes.
+    fn leader(&self) -> Result<Arc<Node>, String> {
+        let (http, begun) = (Http::new(PATIENCE), Instant::now());
+        loop {
+            for node in &self.nodes {
+                if let Ok((200, text)) = http.get(&node.http, "/cluster")
+                    && let Ok(status) = serde_json::from_str::<serde_json::Value>(&text)
+                    && let Some(name) = status["changes"]["voters"]["leader"].as_str()
+                    && let Some(leader) = self.nodes.iter().find(|node| node.name == name)
+                {
+                    return Ok(Arc::clone(leader));
+                }
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err("no server says who leads".to_owned());
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+    }
+
+    fn any(&mut self) -> Arc<Node> {
+        let at = usize::try_from(self.random.below(self.nodes.len() as u64)).unwrap_or(0);
+        Arc::clone(&self.nodes[at])
+    }
+
+    fn text(path: &Path) -> String {
+        path.display().to_string()
+    }
+
+    fn join(&mut self, name: &str) -> Result<(), String> {
+        let (by, address, http) = (self.any(), free_address(), free_address());
+        let directory = Self::text(&by.directory);
+        self.command(&["cluster", "invite", &directory, name, "--address", &address, "--http", &http])?;
+        let node = Node::new(name, http, by.directory.with_file_name(name));
+        self.spawn(&node)?;
+        self.wait_until_ready(&node)?;
+        self.nodes.push(node);
+        self.clients.set(&self.nodes);
+        Ok(())
+    }
+
+    fn leave(&mut self, node: &Arc<Node>) -> Result<(), String> {
+        let by = self.nodes.iter().find(|other| other.name != node.name).ok_or("there is no other server")?;
+        // It shows nothing new once it has left.
+        Self::drain(node);
+        self.command(&["cluster", "remove", &Self::text(&by.directory), &node.name])?;
+        self.end(node)?;
+        self.nodes.retain(|other| other.name != node.name);
+        self.clients.set(&self.nodes);
+        Ok(())
+    }
+
+    fn restart(&self, node: &Node) -> Result<(), String> {
+        self.end(node)?;
+        self.spawn(node)?;
+        self.wait_until_ready(node)
+    }
+
+    fn grow(&mut self) -> Result<(), String> {
+        self.join("d")?;
+        self.join("e")
+    }
+
+    fn restart_each(&mut self) -> Result<(), String> {
+        for node in self.nodes.clone() {
+            self.restart(&node)?;
+            std::thread::sleep(self.options.pause / 3);
+        }
+        Ok(())
+    }
+
+    fn replace_leader(&mut self) -> Result<(), String> {
+        let leader = self.leader()?;
+        self.kill(&leader);
+        std::thread::sleep(self.options.pause);
+        let kept = ["cluster.toml", "authority.pem", "certificate.pem", "key.pem"];
+        let entries = std::fs::read_dir(&leader.directory).map_err(|error| error.to_string())?;
+        for entry in entries.flatten().filter(|entry| !kept.iter().any(|kept| entry.file_name() == *kept)) {
+            let path = entry.path();
+            let removed =
+                if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+            removed.map_err(|error| error.to_string())?;
+        }
+        self.command(&["cluster", "rejoin", &Self::text(&leader.directory)])?;
+        self.spawn(&leader)?;
+        self.wait_until_ready(&leader)
+    }
+
+    fn shrink(&mut self) -> Result<(), String> {
+        let leader = self.leader()?;
+        let followers: Vec<_> = self.nodes.iter().filter(|node| node.name != leader.name).cloned().collect();
+        followers.iter().take(2).try_for_each(|node| self.leave(node))
+    }
+
+    fn restart_leader(&mut self) -> Result<(), String> {
+        let leader = self.leader()?;
+        self.restart(&leader)
+    }
+
+    fn kill_follower(&mut self) -> Result<(), String> {
+        let leader = self.leader()?;
+        let follower =
+            self.nodes.iter().find(|node| node.name != leader.name).ok_or("there is no follower")?;
+        self.kill(follower);
+        std::thread::sleep(self.options.pause);
+        self.spawn(follower)?;
+        self.wait_until_ready(follower)
+    }
+
+    fn exchange_leader(&mut self) -> Result<(), String> {
+        let leader = self.leader()?;
+        self.leave(&leader)?;
+        self.join("f")
+    }
+
+    fn back_up(&mut self) -> Result<(), String> {
+        let (by, backup) = (self.any(), Self::text(&self.folder.path().join("backup")));
+        let acknowledged = self.clients.acknowledged();
+        let said = self.command(&["cluster", "backup", &Self::text(&by.directory), &backup])?;
+        let commit = said.split_once("commit ").and_then(|(_, rest)| rest.split_once(','));
+        let (commit, _) = commit.ok_or_else(|| format!("the backup names no commit: {said}"))?;
+        self.backups.push(Backup { commit: commit.to_owned(), range: (acknowledged, self.clients.sent()) });
+        Ok(())
+    }
+
+    fn restore(&mut self) -> Result<(), String> {
+        let path = |name: String| Self::text(&self.folder.path().join(name));
+        let backup = path("backup".to_owned());
+        self.command(&["check", &backup])?;
+        for (number, Backup { commit, range: (acknowledged, end) }) in self.backups.iter().enumerate() {
+            let (database, cluster) = (path(format!("restored-{number}")), path(format!("cluster-{number}")));
+            self.command(&["cluster", "restore", &backup, &database, "--until", commit, "--database"])?;
+            let query = "SELECT ?s { ?s <urn:is> ?o }";
+            let found = self.command(&["query", &database, query, "--format", "csv"])?;
+            let found = clients::numbers(&found);
+            if let Some(lost) = acknowledged.difference(&found).next() {
+                return Err(format!("commit {commit} lacks update {lost}, acknowledged before its backup"));
+            }
+            if let Some(later) = found.range(end..).next() {
+                return Err(format!("commit {commit} has update {later}, sent after its backup"));
+            }
+            let shape = ["--servers", "2", "--replicas", "2", "--voters", "2"];
+            let made = [&["cluster", "restore", &backup, &cluster, "--until", commit], &shape[..]].concat();
+            self.command(&made)?;
+            self.command(&["check", &format!("{cluster}/b")])?;
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self) -> Result<(), String> {
+        self.clients.end();
+        let (http, begun) = (Http::new(PATIENCE), Instant::now());
+        for node in &self.nodes {
+            loop {
+                let found = http.query(&node.http, "SELECT ?s { ?s <urn:is> ?o }")?;
+                match self.clients.compare(&found) {
+                    Ok(()) => break,
+                    Err(reason) if begun.elapsed() > PATIENCE => {
+                        return Err(format!("server {}: {reason}", node.name));
+                    }
+                    Err(_) => std::thread::sleep(LOOK_INTERVAL),
+                }
+            }
+        }
+        Ok(())
+    }
+}
