@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -35,6 +36,9 @@ const LEARN_MAX: Duration = Duration::from_secs(60);
 
 /// Longest wait until a majority of the voters that would be left has answered.
 const ANSWER_MAX: Duration = Duration::from_secs(3);
+
+/// Longest wait until a change of the voters is committed.
+const CHANGE_MAX: Duration = Duration::from_secs(10);
 
 /// Longest wait until a server that has left knows it.
 const FAREWELL_MAX: Duration = Duration::from_secs(5);
@@ -167,8 +171,9 @@ impl Replica {
             return Ok(());
         }
         let (raft, is_admitting) = (self.raft.clone(), Arc::clone(&self.is_admitting));
+        let is_changing = Arc::clone(&self.is_changing);
         self.runtime()?.spawn(async move {
-            if let Err(error) = give_vote(&raft, server, about).await {
+            if let Err(error) = give_vote(&raft, server, about, &is_changing).await {
                 tracing::warn!(target: "vervet", "a server that joins the voters was not admitted: {error}");
             }
             is_admitting.store(false, Ordering::Release);
@@ -215,20 +220,16 @@ impl Replica {
     pub(crate) fn dismiss(&self, at: u64) -> Result<()> {
         self.check_leads()?;
         let members = members_of(&self.raft.metrics().borrow());
-        let (gone, kept): (Vec<_>, Vec<_>) =
-            members.into_iter().partition(|member| place(member.server) == at);
+        let gone: Vec<Member> = members.into_iter().filter(|member| place(member.server) == at).collect();
         if gone.is_empty() {
             return Ok(());
         }
         let numbers: BTreeSet<u64> = gone.iter().map(|member| member.server).collect();
         if gone.iter().any(|member| member.votes) {
-            let kept: BTreeSet<u64> = kept.iter().filter(|one| one.votes).map(|one| one.server).collect();
-            if kept.len() < 2 {
-                return Err(
-                    refused("a single voter would be left").with_hint("let another server join before")
-                );
-            }
-            self.block_on(take_votes(&self.raft, &numbers, &kept))??;
+            self.block_on(async {
+                let _one_at_a_time = self.is_changing.lock().await;
+                take_votes(&self.raft, &numbers).await
+            })??;
         }
         let (raft, is_releasing) = (self.raft.clone(), Arc::clone(&self.is_releasing));
         if !is_releasing.swap(true, Ordering::AcqRel) {
@@ -254,30 +255,45 @@ impl Replica {
     }
 }
 
+fn undecided() -> Error {
+    let what = "the change of the voters is not committed yet: no majority of them answers";
+    Error::new(ErrorKind::Unavailable, what).with_hint("start them; the change may be made then")
+}
+
 fn unchanged(error: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorKind::Unavailable, format!("the voters were not changed: {error}"))
 }
 
 /// Gives a server a vote, once it has the log, so that commits do not wait for it.
-async fn give_vote(raft: &Raft<Types>, server: u64, about: Bytes) -> Result<()> {
+async fn give_vote(raft: &Raft<Types>, server: u64, about: Bytes, is_changing: &Mutex<()>) -> Result<()> {
     let learned = timeout(LEARN_MAX, raft.add_learner(server, about, true)).await;
     let late = |_| unchanged(&"the server does not get the log in time");
     learned.map_err(late)?.map_err(|error| unchanged(&error))?;
+    let _one_at_a_time = is_changing.lock().await;
     // Others may have joined and left meanwhile.
     let kept: Vec<u64> = raft.metrics().borrow().membership_config.voter_ids().collect();
     let kept = kept.into_iter().filter(|voter| place(*voter) != place(server));
-    let changed = raft.change_membership(kept.chain([server]).collect::<BTreeSet<_>>(), false).await;
-    changed.map(drop).map_err(|error| unchanged(&error))
+    let voters: BTreeSet<u64> = kept.chain([server]).collect();
+    if voters.iter().map(|voter| place(*voter)).collect::<BTreeSet<_>>().len() > VOTERS_MAX {
+        return Err(unchanged(&"there are as many as there can be"));
+    }
+    let changed = timeout(CHANGE_MAX, raft.change_membership(voters, false)).await;
+    changed.map_err(|_| undecided())?.map(drop).map_err(|error| unchanged(&error))
 }
 
 /// Takes votes away, if a majority of the voters that are left answers.
-async fn take_votes(raft: &Raft<Types>, gone: &BTreeSet<u64>, kept: &BTreeSet<u64>) -> Result<()> {
+async fn take_votes(raft: &Raft<Types>, gone: &BTreeSet<u64>) -> Result<()> {
     // A change of nothing: whoever has its entry is up. It also ends one that another leader has begun.
     let nothing = raft.change_membership(ChangeMembers::RemoveVoters(BTreeSet::new()), true);
     let entry = timeout(ANSWER_MAX, nothing).await;
     let late = |_| unchanged(&"no majority of the voters answers");
     let index = entry.map_err(late)?.map_err(|error| unchanged(&error))?.log_id.index;
     let mut metrics = raft.metrics();
+    let voters: BTreeSet<u64> = metrics.borrow().membership_config.voter_ids().collect();
+    let kept: BTreeSet<u64> = voters.difference(gone).copied().collect();
+    if kept.len() < 2 {
+        return Err(refused("a single voter would be left").with_hint("let another server join before"));
+    }
     let is_up = |metrics: &Metrics| {
         let has = |server: &u64| {
             let matched = metrics.replication.as_ref().and_then(|all| all.get(server).copied().flatten());
@@ -293,8 +309,9 @@ async fn take_votes(raft: &Raft<Types>, gone: &BTreeSet<u64>, kept: &BTreeSet<u6
     drop(up.map_err(silent)?);
     // A leader that keeps the log would go on leading without a vote.
     let keeps_log = !gone.contains(&metrics.borrow().id);
-    let changed = raft.change_membership(ChangeMembers::RemoveVoters(gone.clone()), keeps_log).await;
-    changed.map(drop).map_err(|error| unchanged(&error))
+    let changed = raft.change_membership(ChangeMembers::RemoveVoters(gone.clone()), keeps_log);
+    let changed = timeout(CHANGE_MAX, changed).await;
+    changed.map_err(|_| undecided())?.map(drop).map_err(|error| unchanged(&error))
 }
 
 /// Lets servers go that have lost their vote, once they know it.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::timeout;
 use vervet_env::Environment;
 use vervet_model::{Error, ErrorKind, Result};
@@ -146,6 +146,8 @@ pub struct Replica {
     pub(crate) is_admitting: Arc<AtomicBool>,
     /// Another voter has said that this one has been removed.
     pub(crate) is_dismissed: Arc<AtomicBool>,
+    /// Locked while the voters are changed: each change begins with what the one before has made.
+    pub(crate) is_changing: Arc<Mutex<()>>,
     /// A server that has been removed is being let go.
     pub(crate) is_releasing: Arc<AtomicBool>,
     /// `None` while it is dropped.
@@ -252,6 +254,7 @@ impl Replica {
             is_admitting,
             is_dismissed,
             is_releasing: Arc::default(),
+            is_changing: Arc::default(),
             runtime: Some(runtime),
         };
         replica.begin(voters)?;

@@ -50,7 +50,7 @@ impl Collector for PeerCollector {
         }
         let Some(changes) = self.0.changes() else { return Ok(()) };
         let is_following = changes.failure.is_none() && !changes.has_ended;
-        for (name, help, value) in [
+        let mut gauges = vec![
             ("vervet_changes_commit", "The last commit that this server shows.", changes.timestamp.0),
             (
                 "vervet_changes_behind_bytes",
@@ -62,7 +62,27 @@ impl Collector for PeerCollector {
                 "1: this server writes, or its last request for changes succeeded; 0: it failed.",
                 u64::from(is_following),
             ),
-        ] {
+        ];
+        if let Some(merged) = changes.merged {
+            let help = "Position in the log up to which changes are merged into the data.";
+            gauges.push(("vervet_changes_merged", help, merged));
+        }
+        if let Some(voters) = changes.voters {
+            let leads = self.0.takes_changes();
+            let count = u64::try_from(voters.names.len()).unwrap_or(u64::MAX);
+            gauges.extend([
+                ("vervet_voters", "Number of servers that have the log of changes and a vote.", count),
+                ("vervet_voters_leader", "1: this server takes changes.", u64::from(leads)),
+                ("vervet_voters_leader_known", "1: a leader is known.", u64::from(voters.leader.is_some())),
+                ("vervet_voters_term", "Term of the voters; it grows with each election.", voters.term),
+                (
+                    "vervet_voters_committed",
+                    "Position of the last entry known to be committed.",
+                    voters.committed,
+                ),
+            ]);
+        }
+        for (name, help, value) in gauges {
             let value = i64::try_from(value).unwrap_or(i64::MAX);
             ConstGauge::new(value).encode(out.encode_descriptor(name, help, None, MetricType::Gauge)?)?;
         }
