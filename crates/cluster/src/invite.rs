@@ -15,7 +15,7 @@ use std::io;
 use std::path::Path;
 use vervet::Environment;
 use vervet_model::{Error, ErrorKind, Result};
-use vervet_peer::Authority;
+use vervet_peer::{Authority, Identity};
 
 /// The server that is invited.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,6 +55,14 @@ pub fn invite(
     let certificate = read(&directory.join(AUTHORITY_FILE))?;
     map.check_authority(certificate.as_bytes())?;
     let authority = Authority::from_pem(&map.name, &certificate, &read(authority_key)?)?;
+    let issued = authority.issue(&options.name)?;
+    let [authority, own_certificate, key] = [&issued.authority, &issued.certificate, &issued.key];
+    let identity = Identity::from_pem(authority.as_bytes(), own_certificate.as_bytes(), key.as_bytes());
+    identity.and_then(|identity| identity.check(&options.name))?;
+    if let Some(other) = map.servers.iter().find(|entry| entry.address == options.address) {
+        let what = format!("{} is the address of server {}", options.address, other.name);
+        return Err(Error::new(ErrorKind::Input, what).with_hint("name the address of the new server"));
+    }
     let mut joined = numbered(&map);
     joined.cluster = Some(format!("{:016x}", map.number(origin)));
     joined.servers.push(ServerEntry {
@@ -75,7 +83,7 @@ pub fn invite(
     }
     let write = || {
         create_private(new).map_err(failed("write", new))?;
-        write_identity(new, &authority.issue(&options.name)?)?;
+        write_identity(new, &issued)?;
         mark_new(new, origin)?;
         Beginning::new(environment)?.write(new, origin)?;
         // Last: without it, this is the directory of no server.

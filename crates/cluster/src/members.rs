@@ -86,12 +86,14 @@ pub(crate) struct Own {
 pub(crate) struct Members {
     own: Own,
     now: RwLock<(Arc<ClusterMap>, Vec<Arc<Other>>)>,
+    /// Servers of entries of the log that may not be committed, by number: messages of the log go to them.
+    introduced: Mutex<BTreeMap<u64, Arc<Other>>>,
 }
 
 impl Members {
     pub(crate) fn new(own: Own, map: ClusterMap) -> Result<Self> {
         let others = others(&own, &numbered(&map).servers, &[])?;
-        Ok(Self { own, now: RwLock::new((Arc::new(map), others)) })
+        Ok(Self { own, now: RwLock::new((Arc::new(map), others)), introduced: Mutex::default() })
     }
 
     /// The map at present.
@@ -116,7 +118,32 @@ impl Members {
 
     /// Another server, by its number among the voters.
     pub(crate) fn other_at(&self, number: u64) -> Option<Arc<Other>> {
-        self.others().into_iter().find(|other| other.entry.number.map(u64::from) == Some(number))
+        let introduced = lock(&self.introduced).get(&number).map(Arc::clone);
+        let is_it = |other: &Arc<Other>| other.entry.number.map(u64::from) == Some(number);
+        introduced.or_else(|| self.others().into_iter().find(is_it))
+    }
+
+    /// Connects to a server that an entry of the log names.
+    pub(crate) fn introduce(&self, server: u64, about: &[u8]) {
+        let member = Member { server, about: about.to_vec().into(), votes: false };
+        let Some(entry) = entry_of(&member, &[]).filter(|entry| entry.name != self.own.hello.server) else {
+            return;
+        };
+        let mut introduced = lock(&self.introduced);
+        let known: Vec<_> = introduced.values().cloned().collect();
+        // Without a thread that pings it, there is no connection; the next message to it tries again.
+        if let Ok(others) = others(&self.own, &[entry], &known) {
+            introduced.extend(others.into_iter().map(|other| (place(server), other)));
+        }
+    }
+
+    /// The number of a server that has the log, by name.
+    pub(crate) fn number_of(&self, name: &str, members: &[Member]) -> Option<u64> {
+        let is_it = |member: &&Member| match entry_of(member, &[]) {
+            Some(entry) => entry.name == name,
+            None => self.entry_at(place(member.server)).is_some_and(|entry| entry.name == name),
+        };
+        members.iter().find(is_it).map(|member| place(member.server))
     }
 
     /// The entry of a server, by its number among the voters.
@@ -142,6 +169,8 @@ impl Members {
                 entry.map(|entry| (if entry.name == own.name { own.clone() } else { entry }, member.votes)),
             );
         }
+        lock(&self.introduced)
+            .retain(|number, _| members.iter().any(|member| place(member.server) == *number));
         let (voting, silent): (Vec<_>, Vec<_>) = entries.into_iter().partition(|(_, votes)| *votes);
         let voting: BTreeMap<String, ServerEntry> = voting
             .into_iter()

@@ -26,18 +26,21 @@ pub(crate) fn answer(replica: &Replica, members: &Members, request: &[u8]) -> Re
     let name = std::str::from_utf8(request.get(1..).unwrap_or_default()).map_err(damaged)?;
     let map = members.map();
     let entry = map.servers.iter().find(|entry| entry.name == name);
+    let voter = entry.filter(|_| map.voters.iter().any(|voter| voter == name));
+    // One that joins has the log, and is in no map yet.
+    let joining = members.number_of(name, &replica.members());
+    if let Some(number) = joining.or_else(|| voter.map(|entry| map.number_of(entry))) {
+        return replica.remove(number, TIME_MAX);
+    }
     let unknown = || {
         let names: Vec<&str> = map.servers.iter().map(|entry| entry.name.as_str()).collect();
         Error::new(ErrorKind::Input, format!("the cluster has no server {name}"))
             .with_hint(format!("its servers are {}", names.join(", ")))
     };
-    let entry = entry.ok_or_else(unknown)?;
-    if !map.voters.iter().any(|voter| voter == name) {
-        let what = format!("server {name} does not vote, and no other server depends on it");
-        return Err(Error::new(ErrorKind::Unsupported, what)
-            .with_hint("end it, and take its entry out of cluster.toml of the others"));
-    }
-    replica.remove(map.number_of(entry), TIME_MAX)
+    entry.ok_or_else(unknown)?;
+    let what = format!("server {name} does not vote, and no other server depends on it");
+    Err(Error::new(ErrorKind::Unsupported, what)
+        .with_hint("end it, and take its entry out of cluster.toml of the others"))
 }
 
 /// Removes the server `name` from the cluster of the one in `directory`: it votes no more, the others forget
@@ -63,9 +66,16 @@ pub fn remove(directory: &Path, name: &str) -> Result<()> {
         let request = [&[REMOVE][..], name.as_bytes()].concat();
         match peer.send(&request).and_then(vervet_peer::Pending::receive) {
             Ok(_) => return Ok(()),
-            Err(error) if error.kind() != ErrorKind::Unavailable => return Err(error),
+            Err(error) if !matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Deadline) => {
+                return Err(error);
+            }
             Err(error) => failure = error,
         }
+    }
+    if failure.kind() == ErrorKind::Deadline {
+        let what = "no majority of the voters has made the change in time; it may be made later";
+        return Err(Error::new(ErrorKind::Unavailable, what)
+            .with_hint("start a majority of the voters, and run the same command again"));
     }
     Err(failure)
 }

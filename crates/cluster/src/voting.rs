@@ -134,6 +134,10 @@ pub(crate) fn mark_new(directory: &Path, build: u64) -> Result<()> {
 struct PeerTransport(Arc<Members>);
 
 impl Transport for PeerTransport {
+    fn introduce(&self, server: u64, about: &[u8]) {
+        self.0.introduce(server, about);
+    }
+
     fn call(&self, server: u64, request: &[u8], time_max: Duration) -> Result<Vec<u8>> {
         let unknown = || Error::new(ErrorKind::Unavailable, format!("server {server} is not known here"));
         let other = self.0.other_at(place(server)).ok_or_else(unknown)?;
@@ -750,6 +754,8 @@ mod tests {
     struct NoOthers;
 
     impl Transport for NoOthers {
+        fn introduce(&self, _: u64, _: &[u8]) {}
+
         fn call(&self, _: u64, _: &[u8], _: Duration) -> Result<Vec<u8>> {
             Err(Error::new(ErrorKind::Unavailable, "there is no other"))
         }

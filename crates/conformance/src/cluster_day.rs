@@ -3,7 +3,7 @@
 //! # Shape
 //! Three processes of the program `vervet`, each with the whole graph and a vote; clients that send updates
 //! and reads at a fixed rate, whatever becomes of those before (`clients.rs`); and the commands that an
-//! operator types, in the order of [`STEPS`]: servers join, each is ended and started again, one is killed
+//! operator types, in the order of `STEPS`: servers join, each is ended and started again, one is killed
 //! and loses its disk, others leave. Reads ask for everything that was committed before (`Vervet-Consistency:
 //! strict`). A step fails if its command does, or if one of its requests does: an update that is refused or
 //! whose outcome is unknown, a read without an answer, a read that lacks what was acknowledged before.

@@ -32,7 +32,7 @@ use vervet_model::{Error, ErrorKind, Result};
 pub const VOTERS_MAX: usize = 7;
 
 /// Longest wait until a server that joins has the log; it asks again then.
-const LEARN_MAX: Duration = Duration::from_secs(60);
+const LEARN_MAX: Duration = Duration::from_secs(10);
 
 /// Longest wait until a majority of the voters that would be left has answered.
 const ANSWER_MAX: Duration = Duration::from_secs(3);
@@ -160,6 +160,12 @@ impl Replica {
             let what = format!("the place {} of this server is that of another one", place(server));
             return Err(refused(what).with_hint("invite the server again: vervet cluster invite"));
         }
+        let has_name =
+            |member: &Member| place(member.server) != place(server) && (self.is_same)(&member.about, &about);
+        if members.iter().any(|member| !member.about.is_empty() && has_name(member)) {
+            return Err(refused("another server of the cluster has the name of this one")
+                .with_hint("remove that one, or invite this one by another name"));
+        }
         let voters = self.voters();
         let others: BTreeSet<u64> =
             voters.iter().map(|voter| place(*voter)).filter(|at| *at != place(server)).collect();
@@ -204,7 +210,15 @@ impl Replica {
                 Ok(()) if !members.is_empty() && !members.iter().any(|member| place(member.server) == at) => {
                     return Ok(());
                 }
-                Err(error) if error.kind() != ErrorKind::Unavailable || left.is_zero() => return Err(error),
+                Err(error) if error.kind() == ErrorKind::Deadline && left.is_zero() => {
+                    return Err(undecided());
+                }
+                Err(error)
+                    if !matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Deadline)
+                        || left.is_zero() =>
+                {
+                    return Err(error);
+                }
                 Ok(()) if left.is_zero() => {
                     let what = "the server votes no more, and not all others know it yet";
                     return Err(
@@ -264,11 +278,21 @@ fn unchanged(error: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorKind::Unavailable, format!("the voters were not changed: {error}"))
 }
 
+/// Whether another server has an entry, as a leader knows it.
+fn has_entry(metrics: &Metrics, server: u64, index: u64) -> bool {
+    let matched = metrics.replication.as_ref().and_then(|all| all.get(&server).copied().flatten());
+    matched.is_some_and(|last| last.index >= index)
+}
+
 /// Gives a server a vote, once it has the log, so that commits do not wait for it.
 async fn give_vote(raft: &Raft<Types>, server: u64, about: Bytes, is_changing: &Mutex<()>) -> Result<()> {
-    let learned = timeout(LEARN_MAX, raft.add_learner(server, about, true)).await;
+    let added = timeout(CHANGE_MAX, raft.add_learner(server, about, false)).await;
+    let added = added.map_err(|_| undecided())?.map_err(|error| unchanged(&error))?;
+    // openraft itself takes a server without an entry for one with almost all, if the log is short.
+    let mut metrics = raft.metrics();
+    let learned = metrics.wait_for(|metrics| has_entry(metrics, server, added.log_id.index));
     let late = |_| unchanged(&"the server does not get the log in time");
-    learned.map_err(late)?.map_err(|error| unchanged(&error))?;
+    drop(timeout(LEARN_MAX, learned).await.map_err(late)?);
     let _one_at_a_time = is_changing.lock().await;
     // Others may have joined and left meanwhile.
     let kept: Vec<u64> = raft.metrics().borrow().membership_config.voter_ids().collect();
@@ -295,11 +319,8 @@ async fn take_votes(raft: &Raft<Types>, gone: &BTreeSet<u64>) -> Result<()> {
         return Err(refused("a single voter would be left").with_hint("let another server join before"));
     }
     let is_up = |metrics: &Metrics| {
-        let has = |server: &u64| {
-            let matched = metrics.replication.as_ref().and_then(|all| all.get(server).copied().flatten());
-            *server == metrics.id || matched.is_some_and(|last| last.index >= index)
-        };
-        kept.iter().filter(|server| has(server)).count() * 2 > kept.len()
+        let has = |server: &&u64| **server == metrics.id || has_entry(metrics, **server, index);
+        kept.iter().filter(has).count() * 2 > kept.len()
     };
     let up = timeout(ANSWER_MAX, metrics.wait_for(is_up)).await;
     let silent = |_| {
@@ -319,11 +340,7 @@ async fn let_go(raft: &Raft<Types>, gone: BTreeSet<u64>) {
     let mut metrics = raft.metrics();
     let index = metrics.borrow().membership_config.log_id().map_or(0, |id| id.index);
     let know = |metrics: &Metrics| {
-        let knows = |server: &u64| {
-            let matched = metrics.replication.as_ref().and_then(|all| all.get(server).copied().flatten());
-            matched.is_some_and(|last| last.index >= index)
-        };
-        metrics.replication.is_none() || gone.iter().all(knows)
+        metrics.replication.is_none() || gone.iter().all(|server| has_entry(metrics, *server, index))
     };
     _ = timeout(FAREWELL_MAX, metrics.wait_for(know)).await.map(drop);
     // The next heartbeat says that it is committed.

@@ -52,6 +52,10 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Sends requests to the other voters.
 pub trait Transport: Send + Sync + 'static {
+    /// Says what a server has said of itself ([`crate::Member::about`]), before the first message to it: it
+    /// may be needed to commit the entry that names it.
+    fn introduce(&self, server: u64, about: &[u8]);
+
     /// Sends `request` to a server, and returns its answer. Blocks, for about `time_max` at most.
     ///
     /// # Errors
@@ -101,7 +105,10 @@ fn malformed() -> CallError {
 impl RaftNetworkFactory<Types> for Network {
     type Network = Connection;
 
-    async fn new_client(&mut self, server: u64, _: &Bytes) -> Connection {
+    async fn new_client(&mut self, server: u64, about: &Bytes) -> Connection {
+        if !about.is_empty() {
+            self.transport.introduce(server, about);
+        }
         let is_dismissed = Arc::clone(&self.is_dismissed);
         Connection { transport: Arc::clone(&self.transport), is_dismissed, server, pending: None }
     }

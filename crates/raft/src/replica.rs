@@ -464,6 +464,11 @@ impl Replica {
                 {
                     self.wait_for_role(role, RETRY_INTERVAL.min(left))?;
                 }
+                Err(error) if error.kind() == ErrorKind::Deadline => {
+                    return Err(no_leader(
+                        "no majority of the voters says in time what the newest commit is",
+                    ));
+                }
                 index => return index,
             }
         }

@@ -274,6 +274,57 @@ fn what_would_harm_the_cluster_is_refused() {
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
 }
 
+/// A dead voter is replaced in a cluster whose log is short: the new one is needed to commit its own vote,
+/// and two that join at the same time need each other.
+#[test]
+fn a_dead_server_is_replaced() {
+    let servers = Servers::start(&graph(), 3);
+    let leader = servers.leader();
+    let others: Vec<String> = servers.names().into_iter().filter(|name| *name != leader).collect();
+    servers.end(&others[0]);
+    servers.join("d", &leader);
+    let update = |text: &str| wait_for("an update", || servers.leading()?.1.update(text).ok());
+    update("INSERT DATA { <urn:x> <urn:is> 1 }");
+    wait_for("d is complete", || {
+        servers.with("d", |server| server.changes().is_some_and(|changes| changes.is_complete).then_some(()))
+    });
+    remove(&servers.directory(&leader), &others[0]).expect("removed");
+    servers.wait_for_voters(&[&leader, &others[1], "d"]);
+    for name in ["e", "f"] {
+        invite_server(&servers.directory("d"), name).expect("invited");
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| servers.open("e"));
+        scope.spawn(|| servers.open("f"));
+    });
+    servers.wait_for_voters(&[&leader, &others[1], "d", "e", "f"]);
+    update("INSERT DATA { <urn:x> <urn:is> 2 }");
+}
+
+/// A server that nobody reaches gets no vote, and can be removed again.
+#[test]
+fn a_server_that_is_not_reached_gets_no_vote() {
+    let servers = Servers::start(&graph(), 3);
+    let leader = servers.leader();
+    invite_server(&servers.directory(&leader), "d").expect("invited");
+    let map = servers.directory("d").join(MAP_FILE);
+    // It listens elsewhere.
+    let text = std::fs::read_to_string(&map).expect("a map");
+    let text = text.replacen("server = \"d\"", &format!("server = \"d\"\nbind = \"{}\"", free_address()), 1);
+    std::fs::write(&map, text).expect("written");
+    servers.open("d");
+    let update = |text: &str| wait_for("an update", || servers.leading()?.1.update(text).ok());
+    for number in 0..20 {
+        update(&format!("INSERT DATA {{ <urn:x> <urn:is> {number} }}"));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let voters = servers.with(&leader, |server| server.map().voters.clone());
+    assert_eq!(voters, ["a", "b", "c"]);
+    servers.end("d");
+    remove(&servers.directory(&leader), "d").expect("removed");
+    update("INSERT DATA { <urn:x> <urn:is> 21 }");
+}
+
 /// The only server with the last commits keeps its log until the others are up.
 #[test]
 fn a_log_that_may_be_needed_stays() {

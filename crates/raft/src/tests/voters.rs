@@ -52,6 +52,8 @@ impl Net {
 }
 
 impl Transport for Links {
+    fn introduce(&self, _: u64, _: &[u8]) {}
+
     fn call(&self, server: u64, request: &[u8], _: Duration) -> Result<Vec<u8>> {
         self.net.check(self.from, server)?;
         let replica = lock(&self.net.up).get(&server).and_then(Weak::upgrade);
