@@ -5,7 +5,7 @@ const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
 
 /// The place of a voter among all servers: its number without that of its beginning. A voter that has lost
 /// its log has forgotten its votes, so it begins anew with another number of the same place, and takes the
-/// place of the one that it was ([`Replica::join`]).
+/// place of the one that it was ([`crate::Replica::join`]).
 #[must_use]
 pub fn place(voter: u64) -> u64 {
     voter & PLACE_MASK
