@@ -564,7 +564,7 @@ impl Load<'_> {
 }
 
 /// How long a server that has lost another one waits for the reason.
-const STOP_WAIT: Duration = Duration::from_secs(1);
+const STOP_WAIT: Duration = Duration::from_secs(5);
 
 /// How long the first server waits for the others at the end.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
