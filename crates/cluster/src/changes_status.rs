@@ -38,6 +38,8 @@ pub struct VotersStatus {
     pub committed: u64,
     /// Index of the last entry of the log of this server.
     pub last: u64,
+    /// Index of the last entry that this server has dropped from its log, if it has dropped any.
+    pub purged: Option<u64>,
     /// At the leader: of each voter the index up to which it has the log.
     pub matched: Vec<(String, Option<u64>)>,
 }

@@ -66,8 +66,8 @@ impl Other {
         *lock(&self.ending) = Some(Instant::now());
     }
 
-    /// Whether it has said so lately: a request may find it gone, and nobody would know what has become of
-    /// it.
+    /// Whether the server has said so within [`ENDING_TIME`]. The outcome of a request that it gets while it
+    /// ends is unknown.
     pub(crate) fn is_ending(&self) -> bool {
         lock(&self.ending).is_some_and(|said| said.elapsed() < ENDING_TIME)
     }

@@ -466,6 +466,7 @@ impl Voting {
                 term: status.term,
                 committed: status.committed,
                 last: status.last,
+                purged: state.replica.purged(),
                 matched,
             }),
         }

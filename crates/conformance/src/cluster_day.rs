@@ -11,7 +11,7 @@
 //! have every acknowledged update, and none that was refused.
 //! # Clients
 //! As behind a load balancer: a request goes to a server that was ready when it was looked at last; one that
-//! nobody has got goes to the next server.
+//! no server has received goes to the next one.
 
 mod clients;
 mod node;

@@ -307,7 +307,8 @@ async fn give_vote(raft: &Raft<Types>, server: u64, about: Bytes, is_changing: &
 
 /// Takes votes away, if a majority of the voters that are left answers.
 async fn take_votes(raft: &Raft<Types>, gone: &BTreeSet<u64>) -> Result<()> {
-    // A change of nothing: whoever has its entry is up. It also ends one that another leader has begun.
+    // An entry with the same voters: a server that acknowledges it is up. It also completes a change that an
+    // earlier leader has begun.
     let nothing = raft.change_membership(ChangeMembers::RemoveVoters(BTreeSet::new()), true);
     let entry = timeout(ANSWER_MAX, nothing).await;
     let late = |_| unchanged(&"no majority of the voters answers");

@@ -148,7 +148,7 @@ pub struct Replica {
     pub(crate) is_dismissed: Arc<AtomicBool>,
     /// Locked while the voters are changed: each change begins with what the one before has made.
     pub(crate) is_changing: Arc<Mutex<()>>,
-    /// A server that has been removed is being let go.
+    /// The leader waits until a removed server knows of its removal, to stop sending it the log.
     pub(crate) is_releasing: Arc<AtomicBool>,
     /// `None` while it is dropped.
     runtime: Option<Runtime>,

@@ -115,7 +115,7 @@ fn forward(cluster: &Cluster, bytes: &[u8], time_max: Duration) -> Forwarded {
                 let _ = cluster.catch_up(CATCH_UP_MAX);
                 return Forwarded::Answer(answer);
             }
-            // Nobody has taken it.
+            // No server has executed it.
             _ if cluster.has_resigned() || begun.elapsed() >= LEADER_WAIT => return Forwarded::NotSent,
             _ => std::thread::sleep(LEADER_INTERVAL),
         }

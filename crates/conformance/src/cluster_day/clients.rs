@@ -24,7 +24,7 @@ const KILL_TIME: Duration = Duration::from_secs(8);
 /// Time until the system tells the other ends of its connections that a process has ended.
 const NEWS_TIME: Duration = Duration::from_millis(100);
 
-/// Attempts for a request that nobody has got.
+/// Attempts for a request that no server has received.
 const ATTEMPTS: usize = 200;
 
 /// Time between two rounds of attempts.
@@ -181,7 +181,7 @@ impl Clients {
         if more.is_empty() {
             Ok(())
         } else {
-            Err(format!("updates that nobody has sent, or that were refused: {more:?}"))
+            Err(format!("updates that no client has sent, or that were refused: {more:?}"))
         }
     }
 
