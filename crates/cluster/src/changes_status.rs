@@ -12,7 +12,7 @@ pub struct ChangesStatus {
     pub timestamp: Timestamp,
     /// Bytes of the log of the writer that this server has not applied, as of its last answer.
     pub behind_bytes: u64,
-    /// This server has once had all changes since it, or the writer, was started.
+    /// This server has once had all changes since it, or the writer, was started; a voter also had its vote.
     pub is_complete: bool,
     /// Why the last request for changes has failed; `None`: it has not, or this server is the writer.
     pub failure: Option<String>,

@@ -164,7 +164,10 @@ impl Members {
         let own = numbered(&old).own()?.clone();
         let mut entries = Vec::new();
         for member in members {
-            let entry = entry_of(member, &own.partitions).or_else(|| self.entry_at(place(member.server)));
+            let known = || self.entry_at(place(member.server));
+            let entry = entry_of(member, &[]).or_else(known);
+            // Every server has the whole graph.
+            let entry = entry.map(|entry| ServerEntry { partitions: own.partitions.clone(), ..entry });
             entries.extend(
                 entry.map(|entry| (if entry.name == own.name { own.clone() } else { entry }, member.votes)),
             );

@@ -17,7 +17,7 @@ use crate::peer_part::PeerPart;
 use crate::voting::{Beginning, is_invited, log_directory, mark_new, new_file};
 use std::path::Path;
 use std::sync::Arc;
-use vervet::DatabaseOptions;
+use vervet::{DatabaseOptions, Environment};
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_partition::PartitionDirectory;
 use vervet_peer::{Hello, Peer};
@@ -33,12 +33,19 @@ pub struct Rejoined {
     pub had_log: bool,
 }
 
+fn has_directory(environment: &Environment, path: &Path) -> Result<bool> {
+    environment
+        .files
+        .exists(path)
+        .map_err(|error| Error::io(format_args!("look for {}", path.display()), &error))
+}
+
 /// Copies the data of another server, if this one has been invited and has none yet.
 pub(crate) fn take_invitation(directory: &Path, options: &DatabaseOptions) -> Result<()> {
     let map = ClusterMap::read(directory)?;
     let Some(origin) = map.origin().filter(|origin| is_invited(directory, *origin)) else { return Ok(()) };
     let data = newest_path(&options.environment, directory)?;
-    if log_directory(directory, origin).exists()
+    if has_directory(&options.environment, &log_directory(directory, origin))?
         || PartitionDirectory::is_published(&options.environment, &data)
     {
         return Ok(());
@@ -76,7 +83,7 @@ fn take_place(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str,
     let failed = |what: &str, path: &Path, error: &std::io::Error| {
         Error::io(format_args!("{what} {}", path.display()), error)
     };
-    let had_log = log.exists();
+    let had_log = has_directory(environment, &log)?;
     if had_log {
         let lock = environment.files.lock(&log.join(vervet_raft::LOCK_FILE));
         let guard = lock.map_err(|error| match error.kind() {
@@ -108,7 +115,7 @@ fn take_place(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str,
     }
     if map.voters.contains(&own.name) {
         if had_log {
-            std::fs::remove_dir_all(&log).map_err(|error| failed("remove", &log, &error))?;
+            environment.files.remove_dir_all(&log).map_err(|error| failed("remove", &log, &error))?;
         }
         Beginning::new(environment)?.write(directory, origin)?;
         mark_new(directory, origin)?;

@@ -640,7 +640,10 @@ impl State {
                     }
                     let mut progress = lock(&self.progress);
                     progress.shown = progress.shown.max(last);
-                    progress.is_complete |= course.complete_from.is_some_and(|index| last >= index);
+                    // Whoever takes one server after another out of the cluster waits for this.
+                    let has_vote = course.beginning.is_some_and(|beginning| beginning.is_admitted);
+                    let has_all = course.complete_from.is_some_and(|index| last >= index);
+                    progress.is_complete |= has_vote && has_all;
                     self.moved.notify_all();
                 }
                 Ok(())

@@ -160,6 +160,16 @@ impl SimulatedFiles {
         left
     }
 
+    /// The end of the process, not of the machine: nothing is lost, but handles and locks are dead.
+    pub fn end_process(&self) {
+        let root = {
+            let mut state = lock(&self.state);
+            state.epoch += 1;
+            state.root.clone()
+        };
+        unlock_all(&root);
+    }
+
     fn crash_with(&self, policy: impl FnOnce(&SeededRandom) -> CrashPolicy<'_>) {
         let mut state = lock(&self.state);
         state.epoch += 1;
@@ -281,6 +291,15 @@ fn synced_copy(directory: &Directory) -> Directory {
     let names: BTreeMap<OsString, Node> =
         lock(directory).synced.iter().map(|(name, node)| (name.clone(), copy(node))).collect();
     Arc::new(Mutex::new(DirectoryEntries { now: names.clone(), synced: names }))
+}
+
+fn unlock_all(directory: &Directory) {
+    for node in lock(directory).now.values() {
+        match node {
+            Node::Directory(inner) => unlock_all(inner),
+            Node::File(file) => lock(file).locked = false,
+        }
+    }
 }
 
 fn crash_directory(directory: &Directory, policy: CrashPolicy<'_>) {

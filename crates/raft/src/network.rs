@@ -12,6 +12,7 @@
 //! | 3 | install: what says that there is a snapshot | vote |
 //! | 4 | join: number of a voter that has begun anew (8 bytes), and what is said of it | empty |
 //! | 5 | remove: place of a voter (8 bytes) | empty |
+//! | 6 | as 4, from a voter that sends it on to the leader | empty |
 //! A vote is refused, as unsupported, to a server that has been removed and does not know it.
 //! # Dropped calls
 //! openraft drops the future of an append after one heartbeat interval, and sends the same entries again. A
@@ -43,6 +44,7 @@ pub(crate) const READ_INDEX: u8 = 2;
 pub(crate) const INSTALL: u8 = 3;
 pub(crate) const JOIN: u8 = 4;
 pub(crate) const REMOVE: u8 = 5;
+pub(crate) const JOIN_LEADER: u8 = 6;
 
 /// Longest time of an append, whose bytes may be many.
 const APPEND_TIME_MAX: Duration = Duration::from_secs(30);

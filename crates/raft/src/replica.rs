@@ -6,7 +6,7 @@
 
 use crate::batch::{self, Record};
 use crate::leadership::Leadership;
-use crate::network::{APPEND, INSTALL, JOIN, Network, READ_INDEX, REMOVE, Transport, VOTE};
+use crate::network::{APPEND, INSTALL, JOIN, JOIN_LEADER, Network, READ_INDEX, REMOVE, Transport, VOTE};
 use crate::place::place;
 use crate::position::Position;
 use crate::store::{Identity, Store};
@@ -38,6 +38,9 @@ const COMPACT_MAX: Duration = Duration::from_secs(10);
 
 /// Time after which a voter without an answer of the leader asks again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Longest wait for the leader to which a request is sent on.
+const SEND_ON_MAX: Duration = Duration::from_millis(800);
 
 /// When a leader is taken for dead.
 #[derive(Clone, Debug)]
@@ -323,10 +326,16 @@ impl Replica {
                 let answer = self.block_on(self.raft.install_snapshot(request))?;
                 wire::write_vote(&answer.map_err(|error| ended(&error))?.vote, out);
             }
-            JOIN => {
-                let (number, about) = wire::read_join(body).map_err(malformed)?;
-                self.admit(number, about)?;
-            }
+            JOIN => match self.role() {
+                // The server that asks may know of this one, and not of the leader, which joined later.
+                Role::Follower { leader: Some(leader) } => {
+                    wire::read_join(body.clone()).map_err(malformed)?;
+                    let sent_on = [&[JOIN_LEADER][..], &body].concat();
+                    self.transport.call(leader, &sent_on, SEND_ON_MAX)?;
+                }
+                _ => self.admit_asked(body)?,
+            },
+            JOIN_LEADER => self.admit_asked(body)?,
             REMOVE => {
                 let place = body.first_chunk::<8>().filter(|_| body.len() == 8);
                 self.dismiss(u64::from_le_bytes(*place.ok_or_else(|| malformed(wire::Malformed))?))?;
@@ -335,6 +344,13 @@ impl Replica {
             _ => return Err(malformed(wire::Malformed)),
         }
         Ok(())
+    }
+
+    fn admit_asked(&self, body: Bytes) -> Result<()> {
+        let asked = wire::read_join(body);
+        let (number, about) =
+            asked.map_err(|_| Error::corrupt("a message of another voter", "it is damaged"))?;
+        self.admit(number, about)
     }
 
     /// What this voter is.

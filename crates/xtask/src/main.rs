@@ -8,6 +8,9 @@
 //! * `cargo xtask cluster-chaos` kills, stops and cuts off servers of a cluster in the middle of queries;
 //!   `cluster-chaos --voters` kills and stops voters under a load of updates;
 //! * `cargo xtask cluster-day` does what an operator does, from the first server on, under a load;
+//! * `cargo xtask simulate` runs a cluster on a virtual machine, with faults, from a seed
+//!   (docs/simulation.md); `simulate --fault NAME` plants a mistake that it must find, `simulate --mutants`
+//!   does so in the sources.
 //! * `cargo xtask tidy` runs source checks beyond lints.
 //! * `cargo xtask page` builds and tests the web console if npm is available. `ci` does the same.
 //! * `cargo xtask python` builds the module of the Python package and runs its tests, if there is a Python
@@ -35,12 +38,13 @@ mod gpu;
 mod licences;
 mod page;
 mod python;
+mod simulate;
 mod tidy;
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | gpu check | gpu build FOLDER | gpu mutate | gpu sanitize | gpu random [COUNT] | conformance lubm | sparql | rdf | protocol | random | random-update | random-flow | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S] | cluster-chaos --voters [--kills N] [--restarts N] [--stops N] [--seed S] [--clients N] | cluster-day [--seed S] [--rate N] [--pause SECONDS]\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | gpu check | gpu build FOLDER | gpu mutate | gpu sanitize | gpu random [COUNT] | conformance lubm | sparql | rdf | protocol | random | random-update | random-flow | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S] | cluster-chaos --voters [--kills N] [--restarts N] [--stops N] [--seed S] [--clients N] | cluster-day [--seed S] [--rate N] [--pause SECONDS] | simulate [--transactions N] [--seed S] [--fault NAME] [--jobs N] | simulate --mutants [NAME...]\n";
 
 /// A step of CI: its name, its command, and its environment variables.
 struct Step {
@@ -117,6 +121,7 @@ fn main() -> ExitCode {
             let run = ["run", "--release", "--quiet", "-p", "vervet-conformance", "--", "cluster-chaos"];
             built.and_then(|()| cargo(&[&run, options].concat(), &[]))
         }
+        ["simulate", options @ ..] => simulate::simulate(options),
         ["conformance", suite @ ..] => {
             let run = ["run", "--release", "--quiet", "-p", "vervet-conformance", "--"];
             cargo(&[&run, suite].concat(), &[])

@@ -44,6 +44,7 @@ const LAYERS: &[&str] = &[
     "vervet-traversal",
     "vervet",
     "vervet-cluster",
+    "vervet-simulation",
     "vervet-server",
     "vervet-hostile",
     "vervet-cli",
