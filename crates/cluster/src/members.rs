@@ -161,13 +161,13 @@ impl Members {
     /// Io: the map cannot be written; it stays.
     pub(crate) fn update(&self, members: &[Member]) -> Result<bool> {
         let old = self.map();
-        let own = numbered(&old).own()?.clone();
+        let (own, listed) = (numbered(&old).own()?.clone(), numbered(&old).servers);
         let mut entries = Vec::new();
         for member in members {
-            let known = || self.entry_at(place(member.server));
-            let entry = entry_of(member, &[]).or_else(known);
-            // Every server has the whole graph.
-            let entry = entry.map(|entry| ServerEntry { partitions: own.partitions.clone(), ..entry });
+            let number = place(member.server);
+            let is_it = |entry: &&ServerEntry| entry.number.map(u64::from) == Some(number);
+            let known = || listed.iter().find(is_it).cloned().or_else(|| self.entry_at(number));
+            let entry = entry_of(member, &own.partitions).or_else(known);
             entries.extend(
                 entry.map(|entry| (if entry.name == own.name { own.clone() } else { entry }, member.votes)),
             );

@@ -675,7 +675,10 @@ impl State {
         }
         tracing::info!(target: "vervet", "this server takes the changes of the graph, in term {term}");
         while !self.is_stopping() && leadership.check().is_ok() {
-            _ = self.replica.wait_for_role(Role::Leader { term }, WAIT);
+            let role = self.replica.wait_for_role(Role::Leader { term }, WAIT);
+            if role.is_ok_and(|role| role != (Role::Leader { term })) {
+                break;
+            }
             if let Err(Stop::Retry(error)) = self.note_members(course) {
                 tracing::warn!(target: "vervet", "the servers that have joined or left are not noted: {error}");
             }

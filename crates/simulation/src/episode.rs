@@ -125,14 +125,14 @@ impl Shared {
     }
 }
 
-/// Makes a cluster of voters in a folder.
-fn make(folder: &Path, count: usize) -> vervet::Result<Vec<PathBuf>> {
-    let mut options = InitOptions::on_host(count, 1, "10.0.0.1", (0, 0));
+/// Makes a cluster of voters in a folder: each has the whole graph, or its share of several partitions.
+fn make(folder: &Path, count: usize, partitions: usize) -> vervet::Result<Vec<PathBuf>> {
+    let mut options = InitOptions::on_host(count, partitions, "10.0.0.1", (0, 0));
     for (number, server) in (1..).zip(&mut options.servers) {
         server.address = format!("10.0.0.{number}:7000");
         server.http = None;
     }
-    options.replicas = count;
+    options.replicas = if partitions > 1 { 1 } else { count };
     options.voters = options.servers.iter().map(|server| server.name.clone()).collect();
     init(&Database::in_memory(), &options, &folder.join("servers"), &Watch::new("simulate"))
 }
@@ -145,7 +145,10 @@ pub(crate) fn run(plan: Plan, folder: &Path) -> Result<Summary, String> {
     }
     let mut random = Random(plan.seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1);
     let count = if random.one_in(4) { 5 } else { 3 };
-    let directories = make(folder, count).map_err(|error| format!("no cluster was made: {error}"))?;
+    let is_shared_out = random.one_in(5);
+    let partitions = if is_shared_out { 8 } else { 1 };
+    let directories =
+        make(folder, count, partitions).map_err(|error| format!("no cluster was made: {error}"))?;
     let mut servers: Vec<Server> = directories
         .into_iter()
         .map(|directory| {
@@ -182,7 +185,7 @@ pub(crate) fn run(plan: Plan, folder: &Path) -> Result<Summary, String> {
     let collector = std::thread::spawn(move || collect(&collecting));
     let mut faults = Faults::new(random.next(), plan.tells.is_some());
     let mut operator = Operator::new(random.next(), folder.join("servers"), plan.tells.is_some());
-    let has_operator = random.one_in(2);
+    let has_operator = !is_shared_out && random.one_in(2);
     let mut keeps = 0;
     while !shared.is_over() {
         std::thread::sleep(LOOK);

@@ -309,6 +309,14 @@ fn commit(line: &str) -> Option<Commit> {
     Some(commit)
 }
 
+/// The answer to a read that has failed: partitions of other servers may not be reachable.
+fn failed(error: Error) -> Answer {
+    match error.kind() {
+        ErrorKind::Unavailable | ErrorKind::Deadline => Answer::Unavailable,
+        _ => Answer::Wrong(error.to_string()),
+    }
+}
+
 /// Answers a request at a server.
 pub(crate) fn answer(cluster: &Arc<Cluster>, request: &Request) -> Answer {
     let database = cluster.database();
@@ -332,17 +340,15 @@ pub(crate) fn answer(cluster: &Arc<Cluster>, request: &Request) -> Answer {
             if !strict && !cluster.changes().is_some_and(|changes| changes.is_complete) {
                 return Answer::Unavailable;
             }
-            match database.select(ALL).and_then(|solutions| all(&solutions)) {
-                Ok(registers) => Answer::Registers(registers),
-                Err(error) => Answer::Wrong(error.to_string()),
-            }
+            let registers = database.select(ALL).and_then(|solutions| all(&solutions));
+            registers.map_or_else(failed, Answer::Registers)
         }
         Request::Count => {
             let count = database.select("SELECT (COUNT(*) AS ?n) { ?t <urn:by> ?c }").and_then(|found| {
                 let count = found.rows().next().map(|row| row.integer("n")).transpose()?.flatten();
                 count.and_then(|count| u64::try_from(count).ok()).ok_or_else(|| wrong("no count"))
             });
-            count.map_or_else(|error| Answer::Wrong(error.to_string()), Answer::Count)
+            count.map_or_else(failed, Answer::Count)
         }
         Request::Feed { after } => match feed(database, *after) {
             Ok(commits) => Answer::Commits(commits),

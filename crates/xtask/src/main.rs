@@ -57,7 +57,7 @@ const fn step(name: &'static str, arguments: &'static [&'static str]) -> Step {
     Step { name, arguments, environment: &[] }
 }
 
-const CI: [Step; 7] = [
+const CI: [Step; 9] = [
     step("format", &["fmt", "--all", "--", "--check"]),
     step("lints", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
     step(
@@ -80,6 +80,14 @@ const CI: [Step; 7] = [
     step("tests", &["test"]),
     // Deterministic scheduling of locks: a feature that no other step enables.
     step("schedules", &["test", "--quiet", "-p", "vervet-txn", "--features", "shuttle", "--lib", "explore"]),
+    step(
+        "simulation",
+        &["run", "--release", "--quiet", "-p", "vervet-simulation", "--", "--transactions", "1000000"],
+    ),
+    step(
+        "planted faults",
+        &["run", "--release", "--quiet", "-p", "vervet-simulation", "--", "--fault", "all"],
+    ),
     Step {
         name: "documentation",
         arguments: &["doc", "--workspace", "--no-deps", "--quiet"],

@@ -79,8 +79,8 @@ const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "the map has no partitions of a server that has begun anew",
         file: "crates/cluster/src/members.rs",
-        old: "let entry = entry.map(|entry| ServerEntry { partitions: own.partitions.clone(), ..entry });",
-        new: "",
+        old: "let known = || listed.iter().find(is_it).cloned().or_else(|| self.entry_at(number));",
+        new: "let known = || self.entry_at(number).or_else(|| listed.iter().find(is_it).cloned());",
     },
     Mutant {
         name: "a server asks only those that it knows to be admitted",

@@ -27,6 +27,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 /// What a look at a clock takes.
 const LOOK_NS: u64 = 100;
 
+/// After so many looks at a clock without a wait, other threads run.
+const LOOKS_MAX: u32 = 10_000;
+
 /// One in so many wakes lets another thread run at once.
 const YIELD_ONE_IN: u64 = 16;
 
@@ -136,6 +139,8 @@ pub(crate) struct World {
     trace: u64,
     switches: u64,
     keys: usize,
+    /// Looks at a clock since the last switch.
+    looks: u32,
     pub(super) sockets: Sockets,
 }
 
@@ -208,6 +213,7 @@ pub(crate) fn begin(seed: u64) {
         trace: 0xcbf2_9ce4_8422_2325,
         switches: 0,
         keys: 0,
+        looks: 0,
         sockets: Sockets::default(),
     };
     let place = &raw mut WORLD;
@@ -403,6 +409,7 @@ impl Guard {
         let next = self.next();
         self.records[next].state = State::Running;
         self.switches += 1;
+        self.looks = 0;
         let now = self.now;
         self.trace(next as u64 ^ now << 8);
         if next == own.number {
@@ -497,6 +504,10 @@ pub(super) fn join(handle: usize) {
 pub(super) fn local_time() -> u64 {
     let mut world = world();
     world.now += LOOK_NS;
+    world.looks += 1;
+    if world.looks > LOOKS_MAX {
+        world = world.give_way();
+    }
     let node = world.own_node();
     world.nodes[node].local(world.now)
 }

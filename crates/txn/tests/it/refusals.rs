@@ -16,17 +16,24 @@
 //! is read as a whole, ranges of texts count for all predicates whose objects were read) are kinds of their
 //! own. So a refusal without a reason fails here, as does a reason without a refusal. `model.rs` verifies the
 //! resulting graph, and this test does for every eighth commit.
+//!
+//! # Over a shared log
+//! The same verdicts are those of a leader of voters, whose log makes commits durable later, and of the next
+//! leaders, which take the graph from the log ([`Leaders`]).
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::{EDGE, Model, Row, T, read, seed, statement, term};
 use oxrdf::Term;
 use oxrdf::vocab::xsd;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use vervet_env::{Environment, SeededRandom};
-use vervet_model::{Direction, ErrorKind, Id, Statement, Tag, unmetered};
+use vervet_model::{Direction, Error, ErrorKind, Id, Partitioning, Result, Statement, Tag, unmetered};
+use vervet_partition::PartitionedBase;
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, SegmentStatistics, Snapshot};
-use vervet_txn::{Isolation, Options, Read, Transaction, Transactions};
+use vervet_txn::{
+    Follower, Isolation, LogRecord, Options, Read, SharedLog, Start, Transaction, Transactions,
+};
 
 const STEPS: usize = 40_000;
 /// A change of one statement: its row, its ids, whether it was added.
@@ -400,13 +407,116 @@ fn begin(graph: &Arc<Transactions>, isolation: Isolation, commits: usize, head: 
     OpenTransaction { transaction, began, seen, asked, texts, changes }
 }
 
-/// Runs random steps; returns the number of times of each verdict.
-fn run(isolation: Isolation, seed: u64) -> BTreeMap<String, u64> {
-    let random = SeededRandom::new(seed);
+type Publish = Box<dyn FnOnce() + Send>;
+
+/// A log in memory, whose records become durable when a thread waits for them.
+#[derive(Default)]
+struct MemoryLog {
+    records: Mutex<Vec<LogRecord>>,
+    waiting: Mutex<Vec<Publish>>,
+}
+
+impl std::fmt::Debug for MemoryLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemoryLog").field("last", &self.last()).finish()
+    }
+}
+
+impl SharedLog for MemoryLog {
+    fn append(&self, kind: u8, payloads: &[&[u8]], publish: Option<Publish>) -> Result<u64> {
+        let mut records = self.records.lock().expect("not poisoned");
+        for payload in payloads {
+            let lsn = records.len() as u64 + 1;
+            records.push(LogRecord { lsn, kind, payload: payload.to_vec() });
+        }
+        self.waiting.lock().expect("not poisoned").extend(publish);
+        Ok(records.len() as u64)
+    }
+
+    fn wait(&self, _: u64) -> Result<()> {
+        let waiting = std::mem::take(&mut *self.waiting.lock().expect("not poisoned"));
+        waiting.into_iter().for_each(|publish| publish());
+        Ok(())
+    }
+
+    fn last(&self) -> u64 {
+        self.records.lock().expect("not poisoned").len() as u64
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        0
+    }
+}
+
+/// Where the transactions of a run are.
+trait Graphs {
+    /// An empty graph.
+    fn new_graph(&mut self) -> Arc<Transactions>;
+
+    /// Whether the graph can be written anew below its transactions.
+    fn has_checkpoints(&self) -> bool;
+
+    /// The same graph after a change of the leader; `None`: there are no leaders.
+    fn next_leader(&mut self) -> Option<Arc<Transactions>>;
+}
+
+fn options() -> Options {
     let mut options = Options::default();
     options.checkpoints = false;
-    let new_graph = || Transactions::in_memory(Environment::real(), options.clone()).expect("works");
-    let mut graph = new_graph();
+    options
+}
+
+/// Graphs of one process, in memory.
+struct InMemory;
+
+impl Graphs for InMemory {
+    fn new_graph(&mut self) -> Arc<Transactions> {
+        Transactions::in_memory(Environment::real(), options()).expect("works")
+    }
+
+    fn has_checkpoints(&self) -> bool {
+        true
+    }
+
+    fn next_leader(&mut self) -> Option<Arc<Transactions>> {
+        None
+    }
+}
+
+/// Leaders of one log after another.
+#[derive(Default)]
+struct Leaders {
+    log: Arc<MemoryLog>,
+}
+
+impl Graphs for Leaders {
+    fn new_graph(&mut self) -> Arc<Transactions> {
+        self.log = Arc::default();
+        self.next_leader().expect("a leader")
+    }
+
+    fn has_checkpoints(&self) -> bool {
+        false
+    }
+
+    fn next_leader(&mut self) -> Option<Arc<Transactions>> {
+        let base = PartitionedBase::empty(Partitioning::new(1).expect("one")).expect("an empty graph");
+        let start = Start::new(Arc::new(base), Vec::new());
+        let refusal = Error::new(ErrorKind::Unsupported, "another server leads");
+        let follower = Follower::new(Environment::real(), start, options(), refusal).expect("works");
+        follower.apply(&self.log.records.lock().expect("not poisoned")).expect("the records of a log");
+        Some(follower.lead(Arc::clone(&self.log) as _).expect("leads"))
+    }
+}
+
+/// Runs random steps; returns the number of times of each verdict.
+fn run(isolation: Isolation, seed: u64, graphs: &mut dyn Graphs) -> BTreeMap<String, u64> {
+    let random = SeededRandom::new(seed);
+    let mut graph = graphs.new_graph();
     let (mut head, mut commits, mut open) =
         (Model::default(), Vec::<Vec<RowChange>>::new(), Vec::<OpenTransaction>::new());
     let mut verdicts = BTreeMap::new();
@@ -415,7 +525,14 @@ fn run(isolation: Isolation, seed: u64) -> BTreeMap<String, u64> {
             // So that terms are unknown again.
             open.clear();
             commits.clear();
-            (graph, head) = (new_graph(), Model::default());
+            (graph, head) = (graphs.new_graph(), Model::default());
+        }
+        if step % 137 == 0
+            && let Some(next) = graphs.next_leader()
+        {
+            open.clear();
+            graph = next;
+            assert_eq!(read(&graph.current().version), head, "step {step}");
         }
         if open.len() < 2 || open.len() < 5 && random.below(6) == 0 {
             open.push(begin(&graph, isolation, commits.len(), &head));
@@ -442,7 +559,9 @@ fn run(isolation: Isolation, seed: u64) -> BTreeMap<String, u64> {
             6 => one.read_texts(&random),
             7 => one.read_graph(&random),
             8 if random.below(8) == 0 => drop(open.swap_remove(at)),
-            8 if random.below(8) == 0 => drop(graph.checkpoint().expect("works")),
+            8 if random.below(8) == 0 && graphs.has_checkpoints() => {
+                graph.checkpoint().expect("works");
+            }
             9 | 10 => {
                 let one = open.swap_remove(at);
                 let expected = one.refusal(isolation, &commits, &head);
@@ -487,16 +606,31 @@ fn all_of(verdicts: &BTreeMap<String, u64>, reasons: &[&str]) {
     assert_eq!(verdicts.len(), reasons.len(), "{verdicts:?}");
 }
 
-#[test]
-fn serializable_commits_are_refused_for_what_they_read_alone() {
-    let verdicts = run(Isolation::Serializable, seed());
-    let reasons =
-        "accepted,read only,Entry,Key,Range,Predicate,Kind,Predicates,Graphs,Edge,Uses,Absent,Texts,unfit";
+const SERIALIZABLE: &str =
+    "accepted,read only,Entry,Key,Range,Predicate,Kind,Predicates,Graphs,Edge,Uses,Absent,Texts,unfit";
+const SNAPSHOT: &str = "accepted,read only,property,statement,unfit";
+
+fn check(isolation: Isolation, graphs: &mut dyn Graphs, reasons: &str) {
+    let verdicts = run(isolation, seed(), graphs);
     all_of(&verdicts, &reasons.split(',').collect::<Vec<_>>());
 }
 
 #[test]
+fn serializable_commits_are_refused_for_what_they_read_alone() {
+    check(Isolation::Serializable, &mut InMemory, SERIALIZABLE);
+}
+
+#[test]
 fn snapshot_commits_are_refused_for_what_they_wrote_alone() {
-    let verdicts = run(Isolation::Snapshot, seed());
-    all_of(&verdicts, &["accepted", "read only", "property", "statement", "unfit"]);
+    check(Isolation::Snapshot, &mut InMemory, SNAPSHOT);
+}
+
+#[test]
+fn leaders_refuse_serializable_commits_for_what_they_read_alone() {
+    check(Isolation::Serializable, &mut Leaders::default(), SERIALIZABLE);
+}
+
+#[test]
+fn leaders_refuse_snapshot_commits_for_what_they_wrote_alone() {
+    check(Isolation::Snapshot, &mut Leaders::default(), SNAPSHOT);
 }
