@@ -64,8 +64,10 @@ pub(crate) struct Plan {
 }
 
 /// What an episode was.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Summary {
+    /// Milliseconds of virtual time from the death of a leader to a commit that began after it.
+    pub(crate) again: Vec<u64>,
     pub(crate) committed: u64,
     pub(crate) refused: u64,
     pub(crate) unknown: u64,
@@ -189,7 +191,8 @@ pub(crate) fn run(plan: Plan, folder: &Path) -> Result<Summary, String> {
     let mut keeps = 0;
     while !shared.is_over() {
         std::thread::sleep(LOOK);
-        faults.step(&mut servers);
+        let leader = usize::try_from(shared.leader.load(Ordering::Relaxed)).ok();
+        faults.step(&mut servers, leader.filter(|_| operator.is_idle()));
         if let Err(why) = operator.step(&mut servers, has_operator) {
             shared.fail(why);
         }
@@ -229,8 +232,9 @@ pub(crate) fn run(plan: Plan, folder: &Path) -> Result<Summary, String> {
             history.commits.len()
         ));
     }
-    let (faults, works, milliseconds) = (faults.counts, operator.counts, now() / 1_000_000);
-    let mut summary = Summary { faults, works, milliseconds, ..Summary::default() };
+    let milliseconds = now() / 1_000_000;
+    let (counts, works) = (faults.counts, operator.counts);
+    let mut summary = Summary { faults: counts, works, milliseconds, ..Summary::default() };
     for entry in &history.entries {
         match entry.outcome {
             Outcome::Committed(_) => summary.committed += 1,
@@ -238,9 +242,17 @@ pub(crate) fn run(plan: Plan, folder: &Path) -> Result<Summary, String> {
             Outcome::Unknown => summary.unknown += 1,
         }
     }
+    summary.again = faults.leader_deaths.iter().filter_map(|at| again(&history, *at)).collect();
     summary.reads = history.looks.len() as u64;
     (summary.trace, summary.switches) = with(|world| world.traced());
     Ok(summary)
+}
+
+/// Milliseconds from a time to the end of the first commit that began after it.
+fn again(history: &History, at: u64) -> Option<u64> {
+    let commits = history.entries.iter().filter(|entry| matches!(entry.outcome, Outcome::Committed(_)));
+    let ended = commits.filter(|entry| entry.began >= at).map(|entry| entry.ended).min()?;
+    Some((ended - at) / 1_000_000)
 }
 
 /// Waits until all servers show the same, and says what.

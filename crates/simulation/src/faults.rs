@@ -30,6 +30,8 @@ pub(crate) struct Faults {
     next: u64,
     /// Of each kind, how often.
     pub(crate) counts: [u64; 8],
+    /// When a leader died while nothing else was wrong.
+    pub(crate) leader_deaths: Vec<u64>,
     /// Print what happens.
     pub(crate) tells: bool,
 }
@@ -57,11 +59,11 @@ fn restart(server: &mut Server) {
 impl Faults {
     pub(crate) fn new(seed: u64, tells: bool) -> Self {
         let random = Random(seed.wrapping_mul(0x9e37_79b9) | 1);
-        Self { random, open: Vec::new(), next: 0, counts: [0; 8], tells }
+        Self { random, open: Vec::new(), next: 0, counts: [0; 8], leader_deaths: Vec::new(), tells }
     }
 
-    /// Does what is due.
-    pub(crate) fn step(&mut self, servers: &mut [Server]) {
+    /// Does what is due. `leader`: the server that has taken the last change, if all other servers are there.
+    pub(crate) fn step(&mut self, servers: &mut [Server], leader: Option<usize>) {
         let now = with(|world| world.now());
         while let Some(at) = self.open.iter().position(|(until, _)| *until <= now) {
             let (_, wrong) = self.open.swap_remove(at);
@@ -73,7 +75,7 @@ impl Faults {
         }
         if now >= self.next {
             self.next = now + (20 + self.random.magnitude(11)) * MILLISECOND;
-            self.draw(servers, now);
+            self.draw(servers, leader, now);
         }
     }
 
@@ -119,7 +121,7 @@ impl Faults {
     }
 
     /// The other faults that are open may not have taken more than this one server with them, mostly.
-    fn draw(&mut self, servers: &mut [Server], now: u64) {
+    fn draw(&mut self, servers: &mut [Server], leader: Option<usize>, now: u64) {
         if self.open.len() >= 2 || !self.open.is_empty() && !self.random.one_in(3) {
             return;
         }
@@ -132,6 +134,11 @@ impl Faults {
         let wrong = match kind {
             0 | 1 => {
                 servers[at].kill(kind == 1, self.random.one_in(3));
+                if Some(at) == leader && self.open.is_empty() {
+                    self.leader_deaths.push(now);
+                    // Nothing else goes wrong until there is another one.
+                    self.next = now + 3_000 * MILLISECOND;
+                }
                 Wrong::Dead(at)
             }
             2 => {

@@ -131,9 +131,9 @@ fn in_process(options: &Options) -> ExitCode {
 }
 
 fn line(summary: &Summary) -> String {
-    let Summary { committed, refused, unknown, reads, faults, works, milliseconds, trace, switches } =
+    let Summary { again, committed, refused, unknown, reads, faults, works, milliseconds, trace, switches } =
         summary;
-    let faults: Vec<String> = faults.iter().chain(works).map(ToString::to_string).collect();
+    let faults: Vec<String> = faults.iter().chain(works).chain(again).map(ToString::to_string).collect();
     format!(
         "right {committed} {refused} {unknown} {reads} {milliseconds} {switches} {trace:016x} {}",
         faults.join(" ")
@@ -146,6 +146,8 @@ struct Sums {
     episodes: u64,
     numbers: [u64; 6],
     faults: [u64; KINDS.len() + WORKS.len()],
+    /// Milliseconds until changes were taken again.
+    again: Vec<u64>,
 }
 
 impl Sums {
@@ -160,6 +162,7 @@ impl Sums {
         for number in &mut self.faults {
             *number += words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
         }
+        self.again.extend(words.filter_map(|word| word.parse::<u64>().ok()));
     }
 }
 
@@ -232,7 +235,7 @@ fn all(options: &Options) -> (u64, u64) {
             });
         }
     });
-    let (sums, failed) = sums.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (mut sums, failed) = sums.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let [committed, refused, unknown, reads, milliseconds, switches] = sums.numbers;
     println!(
         "{} episodes, seeds {} to {}: {} transactions ({committed} committed, {refused} refused, {unknown} \
@@ -247,6 +250,17 @@ fn all(options: &Options) -> (u64, u64) {
     let kinds: Vec<String> =
         KINDS.iter().chain(&WORKS).zip(sums.faults).map(|(kind, count)| format!("{count} {kind}")).collect();
     println!("{}", kinds.join(", "));
+    sums.again.sort_unstable();
+    if let Some(most) = sums.again.last() {
+        let share = |percent: usize| sums.again[(sums.again.len() - 1) * percent / 100];
+        println!(
+            "{} deaths of leaders while nothing else was wrong; changes were taken again after {} ms (median), {} \
+             (p95), {most} (most) of virtual time",
+            sums.again.len(),
+            share(50),
+            share(95)
+        );
+    }
     (sums.episodes, failed)
 }
 
