@@ -5,8 +5,12 @@
 //! completions, with micro-operations `[:r key seen]` and `[:w key element]` or `[:append key element]`.
 //! `FOLDER/dbcop/NAME/NAME.json`: for dbcop, which takes folders, by session. A list is represented as a
 //! register of its last element, which determines the list, so a read is one version in both kinds.
+//!
+//! Both have the transactions that are [`Freshness::Strict`]: neither format says of a single read that it
+//! may miss the newest commits. For Elle, an unknown outcome is `:info`; dbcop gets such a transaction if it
+//! took effect as far as the history shows.
 
-use super::record::{Entry, History, Kind, Operation};
+use super::record::{CommitOutcome, Entry, Freshness, History, Kind, Operation};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -22,7 +26,7 @@ pub(super) fn write(history: &History, folder: &Path, name: &str) -> Result<(), 
 /// Jepsen's format.
 pub(super) fn edn(history: &History) -> String {
     let mut events: Vec<(u128, bool, &Entry)> = Vec::with_capacity(2 * history.entries.len());
-    for entry in &history.entries {
+    for entry in history.entries.iter().filter(|entry| entry.freshness == Freshness::Strict) {
         events.push((entry.began, false, entry));
         events.push((entry.ended, true, entry));
     }
@@ -30,10 +34,11 @@ pub(super) fn edn(history: &History) -> String {
     events.sort_by_key(|(time, ends, _)| (*time, *ends));
     let mut text = String::new();
     for (index, (time, ends, entry)) in events.into_iter().enumerate() {
-        let kind = match (ends, entry.committed) {
+        let kind = match (ends, entry.outcome) {
             (false, _) => "invoke",
-            (true, true) => "ok",
-            (true, false) => "fail",
+            (true, CommitOutcome::Committed) => "ok",
+            (true, CommitOutcome::Refused) => "fail",
+            (true, CommitOutcome::Unknown) => "info",
         };
         // Writing to a `String` cannot fail.
         let _ = write!(
@@ -65,7 +70,7 @@ pub(super) fn edn(history: &History) -> String {
     text
 }
 
-/// dbcop's format: committed transactions, each with its reads of other transactions' writes and the last
+/// dbcop's format: transactions that took effect, each with its reads of other transactions' writes and the last
 /// write of each key. dbcop treats all given writes as executed, and cannot represent a read of an own write
 /// that is overwritten later, nor a repeated read. Elle sees all of these.
 pub(super) fn dbcop(history: &History) -> Value {
@@ -92,9 +97,13 @@ pub(super) fn dbcop(history: &History) -> Value {
         events.extend(last.into_iter().map(write));
         json!({ "events": events, "committed": true })
     };
+    let effective = history.effective();
     let session = |client| -> Vec<Value> {
-        let own = history.entries.iter().filter(|entry| entry.client == client && entry.committed);
-        own.map(transaction).collect()
+        let entries = history.entries.iter().zip(&effective);
+        let own = entries.filter(|(entry, effective)| {
+            **effective && entry.client == client && entry.freshness == Freshness::Strict
+        });
+        own.map(|(entry, _)| transaction(entry)).collect()
     };
     let sessions: Vec<Vec<Value>> = (0..clients).map(session).filter(|session| !session.is_empty()).collect();
     json!({
