@@ -2,10 +2,10 @@
 //!
 //! # Shape
 //! A thread ([`Injector::run`]) draws a fault and a server, half of the time the leader: its process is
-//! killed and started again (`kill`), or stopped for a while (`stop`); what it sends and receives takes longer
-//! (`delay`); what it sends to one other server, or to all, or what they send to it, does not arrive (`cut`).
-//! Every third fault of a process comes with a delay of another server. Between two faults all servers are
-//! up and connected for a while, so that a majority exists again and again.
+//! killed and started again (`kill`), or stopped for a while (`stop`); what it sends and receives takes
+//! longer (`delay`); what it sends to one other server, or to all, or what they send to it, does not arrive
+//! (`cut`). Every third fault of a process comes with a delay of another server. Between two faults all
+//! servers are up and connected for a while, so that a majority exists again and again.
 
 use crate::voter_processes::{PATIENCE, Servers};
 use std::collections::BTreeMap;

@@ -12,10 +12,11 @@
 //! never going back at one server between two of its starts.
 
 mod client;
+mod shared;
 
 use super::checkers;
 use super::client::{KEY_LIFE, KEYS, THREADS};
-use super::options::{KnownError, LEVELS};
+use super::options::LEVELS;
 use super::record::{CommitOutcome, Entry, Freshness, History, Kind, Operation};
 use super::requests::keys_exist;
 use super::storage::{Storage, StorageForm};
@@ -24,6 +25,7 @@ use crate::Report;
 use crate::server_faults::{FaultKind, Figures, Injector};
 use crate::voter_processes::{Http, LOOK_INTERVAL, NoAnswer, PATIENCE, Servers, program};
 use client::{Client, Counts};
+use shared::Run;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -32,35 +34,6 @@ use vervet_testkit::Random;
 
 /// Numbers of keys from one history to the next.
 const KEYS_EACH: u64 = 100_000;
-
-/// What the clients of all histories share.
-struct Run<'a> {
-    servers: &'a Servers,
-    /// Position of the server that took a change last, or that another one named.
-    leader: AtomicUsize,
-    start: Instant,
-    /// The next element.
-    elements: AtomicU64,
-    /// The next number of a client: one whose transaction has an unknown outcome gets another number, since
-    /// that transaction may still be going on.
-    clients: AtomicU64,
-    avoid: &'a [KnownError],
-}
-
-impl Run<'_> {
-    fn now(&self) -> u128 {
-        self.start.elapsed().as_nanos()
-    }
-
-    fn element(&self) -> u64 {
-        // Relaxed: only uniqueness of the numbers matters.
-        self.elements.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn client_number(&self) -> u64 {
-        self.clients.fetch_add(1, Ordering::Relaxed)
-    }
-}
 
 /// A history with the keys that it used.
 struct Recorded {

@@ -7,8 +7,9 @@
 //! register of its last element, which determines the list, so a read is one version in both kinds.
 //!
 //! Both have the transactions that are [`Freshness::Strict`]: neither format says of a single read that it
-//! may miss the newest commits. For Elle, an unknown outcome is `:info`; dbcop gets such a transaction if it
-//! took effect as far as the history shows.
+//! may miss the newest commits. For Elle, an unknown outcome is `:info`, without what was read, which Elle
+//! would take for the reads of a transaction that took effect; dbcop gets such a transaction if it took
+//! effect as far as the history shows.
 
 use super::record::{CommitOutcome, Entry, Freshness, History, Kind, Operation};
 use serde_json::{Value, json};
@@ -52,16 +53,18 @@ pub(super) fn edn(history: &History) -> String {
                     write!(text, "[:w {key} {element}]")
                 }
                 Operation::Write { key, element } => write!(text, "[:append {key} {element}]"),
-                Operation::Read { key, seen: Some(seen) } if ends => match (history.kind, seen.as_slice()) {
-                    (Kind::Register, []) => write!(text, "[:r {key} nil]"),
-                    (Kind::Register, [one]) => write!(text, "[:r {key} {one}]"),
-                    // Impossible for a register: every checker rejects it.
-                    (Kind::Register, several) => write!(text, "[:r {key} {several:?}]"),
-                    (Kind::List, all) => {
-                        let all: Vec<String> = all.iter().map(u64::to_string).collect();
-                        write!(text, "[:r {key} [{}]]", all.join(" "))
+                Operation::Read { key, seen: Some(seen) } if ends && kind != "info" => {
+                    match (history.kind, seen.as_slice()) {
+                        (Kind::Register, []) => write!(text, "[:r {key} nil]"),
+                        (Kind::Register, [one]) => write!(text, "[:r {key} {one}]"),
+                        // Impossible for a register: every checker rejects it.
+                        (Kind::Register, several) => write!(text, "[:r {key} {several:?}]"),
+                        (Kind::List, all) => {
+                            let all: Vec<String> = all.iter().map(u64::to_string).collect();
+                            write!(text, "[:r {key} [{}]]", all.join(" "))
+                        }
                     }
-                },
+                }
                 Operation::Read { key, .. } => write!(text, "[:r {key} nil]"),
             };
         }
@@ -70,9 +73,9 @@ pub(super) fn edn(history: &History) -> String {
     text
 }
 
-/// dbcop's format: transactions that took effect, each with its reads of other transactions' writes and the last
-/// write of each key. dbcop treats all given writes as executed, and cannot represent a read of an own write
-/// that is overwritten later, nor a repeated read. Elle sees all of these.
+/// dbcop's format: transactions that took effect, each with its reads of other transactions' writes and the
+/// last write of each key. dbcop treats all given writes as executed, and cannot represent a read of an own
+/// write that is overwritten later, nor a repeated read. Elle sees all of these.
 pub(super) fn dbcop(history: &History) -> Value {
     let clients = history.entries.iter().map(|entry| entry.client).max().map_or(0, |last| last + 1);
     let transaction = |entry: &Entry| {

@@ -1,6 +1,6 @@
 //! The twelve tests: see the header of [`acid`](crate::acid).
 
-use super::{Client, End, Environment, Stop, integer, integers, set, two_sessions};
+use super::environment::{Client, End, Environment, Stop, integer, integers, set, two_sessions};
 use crate::wire_session::{Effect, RequestFailure, WireSession};
 use std::collections::BTreeMap;
 
@@ -504,7 +504,7 @@ fn both_do_not_commit<'a>(environment: &'a Environment<'a>, pair: &[String; 2]) 
 
 #[cfg(test)]
 mod tests {
-    use super::super::Tally;
+    use super::super::environment::Tally;
 
     #[test]
     fn unknown_outcomes_allow_both() {

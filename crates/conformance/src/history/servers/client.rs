@@ -11,7 +11,7 @@
 //! is sent has no effect. A commit without an answer, or with the error that its outcome is unknown, has an
 //! unknown outcome. A client takes a request without an answer for lost after [`ANSWER_MAX`].
 
-use super::Run;
+use super::shared::Run;
 use crate::history::client::{KEY_LIFE, draw};
 use crate::history::options::KnownError;
 use crate::history::record::{CommitOutcome, Entry, Freshness, Kind, Operation};
