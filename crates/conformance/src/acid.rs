@@ -18,15 +18,19 @@
 //! from another person, since a set of statements holds equal ones once. Sleeps vary by half, and the short
 //! form sleeps 10 ms instead of 250; in `G0`, `G1c` and `LU` every second writer waits 1 ms before it
 //! commits, so that writers overlap. No client retries after a conflict.
+//! # Over servers
+//! `servers.rs` has the same tests over processes of `vervet serve`, with faults.
 //! # Not here
 //! Durability: the crash tests of the log, of transactions and of the command line.
 
 mod atomicity;
 mod cycle;
 mod isolation;
+mod servers;
 mod test_environment;
 mod updates;
 
+pub use servers::{ServerOptions, run as run_over_servers};
 pub use test_environment::THREADS;
 
 use crate::{Report, guarded};

@@ -58,6 +58,12 @@ pub fn choose_changes() -> Result<(), String> {
     WITH_CHANGES.set(()).map_err(|()| "--changes is there twice".to_owned())
 }
 
+/// The number of processes that was chosen.
+#[must_use]
+pub fn chosen() -> Option<usize> {
+    SERVERS.get().copied()
+}
+
 /// Whether databases are spread over processes.
 pub(crate) fn is_chosen() -> bool {
     SERVERS.get().is_some()

@@ -30,7 +30,9 @@ mod random_sets;
 mod random_terms;
 pub mod random_update;
 pub mod rdf;
+pub mod relay;
 mod report;
+pub mod server_faults;
 pub mod sparql;
 #[cfg(test)]
 mod suites;
@@ -40,6 +42,7 @@ mod twin;
 mod update;
 pub mod voter_chaos;
 pub mod voter_processes;
+mod wire_session;
 
 pub mod partitions;
 pub use report::{Outcome, Report};

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 use vervet_conformance::random::Verdict;
+use vervet_conformance::server_faults::FaultKind;
 use vervet_conformance::{
     Outcome, Report, acid, chaos, cluster, cluster_day, device, history, known, ldbc, lubm, namespaces,
     partitions, random, random_flow, random_gremlin, random_update, rdf, social_network, sparql, test_data,
@@ -21,13 +22,14 @@ const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | 
                      tinkerpop [--only PART] [--configuration base|delta|steps] [--verbose] \
                      [--wire graphson|graphbinary [--python PATH]] | \
                      ldbc [--only QUERY] [--data tiny|sf0.1] [--language gremlin|sparql] [--verbose] | acid [--full] [SEED] | \
-                     history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM] | \
+                     history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM] \
+                     [--cluster N [--faults all|none|kill,stop,delay,cut] [--avoid split-reads]] | \
                      cluster-chaos [--minutes N] [--rounds N] [--seed S] [--fault NAME] [--servers N] [--namespaces] | \
                      cluster-chaos --voters [--kills N] [--restarts N] [--stops N] [--seed S] [--clients N] | \
                      cluster-day [--seed S] [--rate N] [--pause SECONDS]\n\
                      each with [--partitions P]: databases in memory consist of P partitions, a power of two\n\
                      lubm, sparql, random, random-gremlin, tinkerpop, ldbc with [--cluster N [--changes]]: graphs are spread over N processes, with changes of the writer\n\
-                     acid with [--cluster N]: transactions over N processes\n\
+                     acid with [--cluster N]: transactions over N processes; with [--faults all|none|kill,stop,delay,cut] they are voters, and have these faults\n\
                      the same suites with [--device simulated | --device cuda --kernels FILE] [--faults N]: queries use a device, of which every N-th call fails";
 
 fn main() -> ExitCode {
@@ -77,6 +79,10 @@ fn main() -> ExitCode {
 
 /// Takes the options of the device out of the arguments, and chooses it for all cases.
 fn choose_device(arguments: &mut Vec<String>) -> Result<(), String> {
+    if arguments.first().is_some_and(|suite| suite == "history" || suite == "acid") {
+        // They use no device; their `--faults` are those of servers.
+        return Ok(());
+    }
     let mut value = |option: &str| {
         let at = arguments.iter().position(|argument| argument == option)?;
         arguments.remove(at);
@@ -175,6 +181,20 @@ fn run(arguments: &[String]) -> Result<Report, String> {
             let root = social_network().ok_or("the social network is missing: set VERVET_TEST_DATA")?;
             ldbc::run(&root, &ldbc_options(rest)?, &mut report)?;
         }
+        Some((suite, rest)) if suite == "acid" && rest.iter().any(|option| option == "--faults") => {
+            let count = cluster::chosen().ok_or("--faults needs --cluster")?;
+            let mut options = acid::ServerOptions { servers: count, ..acid::ServerOptions::default() };
+            let mut rest = rest.iter();
+            while let Some(option) = rest.next() {
+                let mut value = || rest.next().ok_or_else(|| format!("{option} needs a value"));
+                match option.as_str() {
+                    "--full" => options.form = acid::Form::FULL,
+                    "--faults" => options.faults = FaultKind::parse(value()?)?,
+                    seed => options.seed = number(&seed.to_owned())?,
+                }
+            }
+            acid::run_over_servers(&options, &mut report)?;
+        }
         Some((suite, rest)) if suite == "acid" => {
             let (form, rest) = match rest.split_first() {
                 Some((first, rest)) if first == "--full" => (acid::Form::FULL, rest),
@@ -233,6 +253,7 @@ fn run(arguments: &[String]) -> Result<Report, String> {
         }
         Some((suite, rest)) if suite == "history" => {
             let mut options = history::Options::default();
+            let mut faults = None;
             let mut rest = rest.iter();
             while let Some(option) = rest.next() {
                 let value = rest.next().ok_or_else(|| format!("{option} needs a value"))?;
@@ -242,10 +263,19 @@ fn run(arguments: &[String]) -> Result<Report, String> {
                     "--to" => options.to = value.into(),
                     "--dbcop" => options.dbcop = Some(value.into()),
                     "--elle" => options.elle = Some(value.into()),
+                    "--faults" => faults = Some(FaultKind::parse(value)?),
+                    "--avoid" => options.avoid = history::KnownError::parse(value)?,
                     _ => return Err(USAGE.to_owned()),
                 }
             }
-            history::run(&options, &mut report)?;
+            match (cluster::chosen(), faults) {
+                (None, None) => history::run(&options, &mut report)?,
+                (None, Some(_)) => return Err("--faults needs --cluster".to_owned()),
+                (Some(count), faults) => {
+                    let faults = faults.map_or_else(|| FaultKind::parse("all"), Ok)?;
+                    history::run_over_servers(&options, count, &faults, &mut report)?;
+                }
+            }
         }
         _ => return Err(USAGE.to_owned()),
     }

@@ -1,5 +1,9 @@
-//! Three processes of the program `vervet` that elect a leader, and requests to them over HTTP.
+//! Processes of the program `vervet` that elect a leader, and requests to them over HTTP.
+//!
+//! A process ends with the value that has it, and also when this program is killed: beside each runs a shell
+//! that waits for the end of a pipe, and then kills the process (`guard`).
 
+use crate::relay::Relays;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use vervet::Database;
-use vervet_cluster::{InitOptions, init};
+use vervet_cluster::{ClusterMap, InitOptions, MAP_FILE, init};
 use vervet_model::{Watch, lock};
 use vervet_testkit::free_address;
 
@@ -123,9 +127,33 @@ pub struct Server {
     pub address: String,
     directory: PathBuf,
     /// Its process; `None`: it was killed.
-    process: Mutex<Option<Child>>,
+    process: Mutex<Option<Process>>,
     /// Number of its kills and starts: odd from a start, once it is ready, until the next kill.
     changes: AtomicU64,
+}
+
+/// A process, and the shell that ends it if this program is killed.
+#[derive(Debug)]
+struct Process {
+    server: Child,
+    guard: Child,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The guard first, while the id of the server is surely its own.
+        for child in [&mut self.guard, &mut self.server] {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Kills the process with this id at the end of its input, which is that of this program.
+fn guard(id: u32) -> std::io::Result<Child> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("read _; kill -KILL {id}")]);
+    shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
 }
 
 impl Server {
@@ -143,26 +171,49 @@ pub struct Servers {
     program: PathBuf,
     /// The servers, in the order of the map.
     pub servers: Vec<Server>,
+    /// Their connections to each other, if these go through this process.
+    relays: Option<Relays>,
     folder: tempfile::TempDir,
 }
 
 impl Servers {
-    /// Makes a cluster with this graph, starts its servers, and waits until they are ready.
+    /// Makes a cluster of [`SERVERS`] with this graph, starts its servers, and waits until they are ready.
     ///
     /// # Errors
     /// The files cannot be written; a process does not start, or is not ready within [`PATIENCE`].
     pub fn start(program: &Path, database: &Database) -> Result<Self, String> {
+        Self::make(program, database, SERVERS, false)
+    }
+
+    /// As [`Servers::start`], with so many servers, whose connections to each other go through [`Relays`].
+    ///
+    /// # Errors
+    /// As [`Servers::start`].
+    pub fn start_with_relays(program: &Path, database: &Database, count: usize) -> Result<Self, String> {
+        Self::make(program, database, count, true)
+    }
+
+    fn make(program: &Path, database: &Database, count: usize, with_relays: bool) -> Result<Self, String> {
         let failed = |error: &dyn std::fmt::Display| format!("could not make the cluster: {error}");
         let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
-        let mut options = InitOptions::on_host(SERVERS, 1, "127.0.0.1", (0, 0));
+        let mut options = InitOptions::on_host(count, 1, "127.0.0.1", (0, 0));
         options.voters = options.servers.iter().map(|server| server.name.clone()).collect();
-        options.replicas = SERVERS;
+        options.replicas = count;
         for server in &mut options.servers {
             (server.address, server.http) = (free_address(), Some(free_address()));
         }
         let place = folder.path().join("servers");
         let directories = init(database, &options, &place, &Watch::new("chaos"));
         let directories = directories.map_err(|error| failed(&error))?;
+        let mut relays = None;
+        if with_relays {
+            let real: Vec<String> = options.servers.iter().map(|server| server.address.clone()).collect();
+            let started = Relays::start(&real).map_err(|error| failed(&error))?;
+            for (at, directory) in directories.iter().enumerate() {
+                through_relays(directory, at, &started).map_err(|error| failed(&error))?;
+            }
+            relays = Some(started);
+        }
         let server = |(entry, directory): (vervet_cluster::ServerEntry, PathBuf)| Server {
             name: entry.name,
             address: entry.http.unwrap_or_default(),
@@ -171,10 +222,16 @@ impl Servers {
             changes: AtomicU64::new(0),
         };
         let servers = options.servers.into_iter().zip(directories).map(server).collect();
-        let servers = Self { program: program.to_owned(), servers, folder };
-        (0..SERVERS).try_for_each(|at| servers.spawn(at))?;
-        (0..SERVERS).try_for_each(|at| servers.wait_until_ready(at))?;
+        let servers = Self { program: program.to_owned(), servers, relays, folder };
+        (0..count).try_for_each(|at| servers.spawn(at))?;
+        (0..count).try_for_each(|at| servers.wait_until_ready(at))?;
         Ok(servers)
+    }
+
+    /// The connections of the servers to each other, if they go through this process.
+    #[must_use]
+    pub fn relays(&self) -> Option<&Relays> {
+        self.relays.as_ref()
     }
 
     /// Keeps the files of the servers, and returns their folder.
@@ -187,10 +244,7 @@ impl Servers {
     pub fn kill(&self, at: usize) {
         let server = &self.servers[at];
         server.changes.fetch_add(1, Ordering::SeqCst);
-        if let Some(mut process) = lock(&server.process).take() {
-            let _ = process.kill();
-            let _ = process.wait();
-        }
+        drop(lock(&server.process).take());
     }
 
     /// Starts a killed server again, and waits until it is ready.
@@ -208,7 +262,7 @@ impl Servers {
     /// The server has no process.
     pub fn signal(&self, at: usize, name: &str) -> Result<(), String> {
         let server = &self.servers[at];
-        let id = lock(&server.process).as_ref().map(Child::id);
+        let id = lock(&server.process).as_ref().map(|process| process.server.id());
         let id = id.ok_or_else(|| format!("server {} has no process", server.name))?;
         let done = Command::new("sh").args(["-c", &format!("kill -{name} {id}")]).status();
         match done {
@@ -220,7 +274,8 @@ impl Servers {
     /// The ids of the processes.
     #[must_use]
     pub fn process_ids(&self) -> Vec<u32> {
-        self.servers.iter().filter_map(|server| lock(&server.process).as_ref().map(Child::id)).collect()
+        let id = |server: &Server| lock(&server.process).as_ref().map(|process| process.server.id());
+        self.servers.iter().filter_map(id).collect()
     }
 
     fn spawn(&self, at: usize) -> Result<(), String> {
@@ -230,7 +285,15 @@ impl Servers {
         let mut command = Command::new(&self.program);
         command.args(["serve", "--cluster"]).arg(&server.directory);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        *lock(&server.process) = Some(command.spawn().map_err(failed)?);
+        let mut process = command.spawn().map_err(failed)?;
+        match guard(process.id()) {
+            Ok(guard) => *lock(&server.process) = Some(Process { server: process, guard }),
+            Err(error) => {
+                let _ = process.kill();
+                let _ = process.wait();
+                return Err(failed(error));
+            }
+        }
         Ok(())
     }
 
@@ -250,7 +313,7 @@ impl Servers {
             };
             let ended = lock(&server.process)
                 .as_mut()
-                .is_some_and(|process| process.try_wait().is_ok_and(|status| status.is_some()));
+                .is_some_and(|process| process.server.try_wait().is_ok_and(|status| status.is_some()));
             if ended || begun.elapsed() > PATIENCE {
                 let log = std::fs::read_to_string(self.log(at)).unwrap_or_default();
                 let last = log.lines().rev().take(5).collect::<Vec<_>>().join("\n");
@@ -261,6 +324,15 @@ impl Servers {
         server.changes.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }
+}
+
+/// Gives a server the addresses at which it reaches the others through `relays`.
+fn through_relays(directory: &Path, own: usize, relays: &Relays) -> Result<(), String> {
+    let mut map = ClusterMap::read(directory).map_err(|error| error.to_string())?;
+    for (at, entry) in map.servers.iter_mut().enumerate().filter(|(at, _)| *at != own) {
+        relays.address(own, at).clone_into(&mut entry.address);
+    }
+    std::fs::write(directory.join(MAP_FILE), map.to_text()).map_err(|error| error.to_string())
 }
 
 impl Drop for Servers {

@@ -131,8 +131,16 @@ fn main() -> ExitCode {
         }
         ["simulate", options @ ..] => simulate::simulate(options),
         ["conformance", suite @ ..] => {
+            // Over servers, these are processes of the program beside it.
+            let over_servers = match suite {
+                ["history", options @ ..] => options.contains(&"--cluster"),
+                ["acid", options @ ..] => options.contains(&"--faults"),
+                _ => false,
+            };
+            let program = ["build", "--release", "--quiet", "-p", "vervet-cli"];
+            let built = if over_servers { cargo(&program, &[]) } else { Ok(()) };
             let run = ["run", "--release", "--quiet", "-p", "vervet-conformance", "--"];
-            cargo(&[&run, suite].concat(), &[])
+            built.and_then(|()| cargo(&[&run, suite].concat(), &[]))
         }
         _ => Err(USAGE.to_owned()),
     };

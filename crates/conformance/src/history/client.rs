@@ -5,7 +5,7 @@
 //! pauses, so that transactions overlap even with few cores, commits, and continues whatever the outcome. The
 //! keys of a history are a sliding window, so lists stay short.
 
-use super::record::{Entry, History, Kind, Operation};
+use super::record::{CommitOutcome, Entry, Freshness, History, Kind, Operation};
 use super::storage::{Storage, StorageForm};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,9 +18,9 @@ use vervet_testkit::Random;
 /// Clients of a history.
 pub const THREADS: u64 = 8;
 /// The number of keys in use at a time.
-const KEYS: u64 = 6;
+pub(super) const KEYS: u64 = 6;
 /// Transactions of all clients together after which the oldest key is replaced by a new one.
-const KEY_LIFE: u64 = 40;
+pub(super) const KEY_LIFE: u64 = 40;
 
 /// The location of an on-disk database.
 #[derive(Clone, Debug)]
@@ -122,7 +122,8 @@ fn skew<'a>(database: &Database, one: &mut Client<'a>, two: &mut Client<'a>) -> 
             client: client.number,
             began,
             ended: common.now(),
-            committed: true,
+            outcome: CommitOutcome::Committed,
+            freshness: Freshness::Strict,
             operations,
         });
     }
@@ -206,9 +207,39 @@ impl Common<'_> {
             }
         }
         transaction.commit()?;
-        let entry = Entry { client: THREADS, began, ended: self.now(), committed: true, operations };
+        let entry = Entry {
+            client: THREADS,
+            began,
+            ended: self.now(),
+            outcome: CommitOutcome::Committed,
+            freshness: Freshness::Strict,
+            operations,
+        };
         Ok((!entry.operations.is_empty()).then_some(entry))
     }
+}
+
+/// Draws the operations of a transaction; `oldest`: the oldest key in use. Of four transactions, one is
+/// read-only, one writes without reading first, and two are mixed.
+pub(super) fn draw(
+    kind: Kind,
+    oldest: u64,
+    random: &mut Random,
+    mut element: impl FnMut() -> u64,
+) -> Vec<Operation> {
+    let (style, count) = (random.below(4), 1 + random.below(4));
+    let mut operations = Vec::new();
+    for _ in 0..count {
+        let key = oldest + random.below(KEYS);
+        let writes = style > 0 && random.one_in(2);
+        if !writes || style > 1 && (style > 2 || kind == Kind::Register) {
+            operations.push(Operation::Read { key, seen: None });
+        }
+        if writes {
+            operations.push(Operation::Write { key, element: element() });
+        }
+    }
+    operations
 }
 
 struct Client<'a> {
@@ -228,32 +259,19 @@ impl Client<'_> {
             self.run(database, &mut operations)
         };
         let ended = self.common.now();
-        let committed = match done {
-            Ok(()) => true,
-            Err(error) if error.kind() == ErrorKind::Conflict => false,
+        let outcome = match done {
+            Ok(()) => CommitOutcome::Committed,
+            Err(error) if error.kind() == ErrorKind::Conflict => CommitOutcome::Refused,
             Err(error) => return Err(error),
         };
-        self.entries.push(Entry { client: self.number, began, ended, committed, operations });
+        let freshness = Freshness::Strict;
+        self.entries.push(Entry { client: self.number, began, ended, outcome, freshness, operations });
         Ok(())
     }
 
-    /// Draws the operations of the next transaction. Of four transactions, one is read-only, one writes
-    /// without reading first, and two are mixed.
     fn draw(&mut self) -> Vec<Operation> {
         let oldest = self.common.begun.fetch_add(1, Ordering::Relaxed) / KEY_LIFE;
-        let (style, count) = (self.random.below(4), 1 + self.random.below(4));
-        let mut operations = Vec::new();
-        for _ in 0..count {
-            let key = oldest + self.random.below(KEYS);
-            let writes = style > 0 && self.random.one_in(2);
-            if !writes || style > 1 && (style > 2 || self.common.workload.storage.kind == Kind::Register) {
-                operations.push(Operation::Read { key, seen: None });
-            }
-            if writes {
-                operations.push(Operation::Write { key, element: self.common.element() });
-            }
-        }
-        operations
+        draw(self.common.workload.storage.kind, oldest, &mut self.random, || self.common.element())
     }
 
     fn run(&mut self, database: &Database, operations: &mut [Operation]) -> Result<()> {

@@ -5,7 +5,7 @@
 //! also show that the load would expose a database without isolation.
 
 use super::client::{self, Workload};
-use super::record::{Entry, History, Kind, Operation};
+use super::record::{CommitOutcome, Entry, History, Kind, Operation};
 use super::storage::StorageForm;
 use vervet::Isolation;
 use vervet_testkit::Random;
@@ -94,7 +94,7 @@ fn lost_update(history: &mut History) -> Option<()> {
 fn fractured_read(history: &mut History) -> Option<()> {
     let find = |(at, reader): (usize, &Entry)| {
         let clean = |key: &u64| !written(reader).any(|other| other == *key);
-        let key = reads(reader).map(|(key, _)| key).filter(clean).find_map(|key| {
+        let key = reader.reads().map(|(key, _)| key).filter(clean).find_map(|key| {
             let writer = writer_of(history, *read_first(reader, key)?.last()?)?;
             let old = read_first(writer, key)?.to_vec();
             let other = |other: u64| {
@@ -114,7 +114,7 @@ fn fractured_read(history: &mut History) -> Option<()> {
 
 /// A read of a key that an aborted transaction had written gets the aborted write.
 fn aborted_read(history: &mut History) -> Option<()> {
-    let refused = history.entries.iter().filter(|entry| !entry.committed);
+    let refused = history.entries.iter().filter(|entry| entry.outcome == CommitOutcome::Refused);
     let (key, element) = refused
         .flat_map(|entry| written(entry).filter_map(|key| Some((key, last_written(entry, key)?))))
         .next()?;
@@ -135,22 +135,16 @@ fn aborted_read(history: &mut History) -> Option<()> {
 fn committed(history: &History) -> impl Iterator<Item = (usize, &Entry)> {
     let all = history.entries.iter().enumerate();
     let in_the_middle = all.clone().filter(|(at, _)| at % 5 > 1);
-    in_the_middle.chain(all).filter(|(_, entry)| entry.committed)
+    in_the_middle.chain(all).filter(|(_, entry)| is_committed(entry))
 }
 
-fn reads(entry: &Entry) -> impl Iterator<Item = (u64, &[u64])> {
-    entry.operations.iter().filter_map(|operation| match operation {
-        Operation::Read { key, seen: Some(seen) } => Some((*key, seen.as_slice())),
-        _ => None,
-    })
+fn is_committed(entry: &Entry) -> bool {
+    entry.outcome == CommitOutcome::Committed
 }
 
 /// The keys that a transaction writes.
 fn written(entry: &Entry) -> impl Iterator<Item = u64> {
-    entry.operations.iter().filter_map(|operation| match operation {
-        Operation::Write { key, .. } => Some(*key),
-        Operation::Read { .. } => None,
-    })
+    entry.writes().map(|(key, _)| key)
 }
 
 fn last_written(entry: &Entry, of: u64) -> Option<u64> {
@@ -164,7 +158,7 @@ fn last_written(entry: &Entry, of: u64) -> Option<u64> {
 /// The committed transaction whose last write of some key is this element.
 fn writer_of(history: &History, element: u64) -> Option<&Entry> {
     let wrote = |entry: &&Entry| {
-        entry.committed && written(entry).any(|key| last_written(entry, key) == Some(element))
+        is_committed(entry) && written(entry).any(|key| last_written(entry, key) == Some(element))
     };
     history.entries.iter().find(wrote)
 }

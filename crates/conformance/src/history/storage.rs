@@ -42,7 +42,7 @@ impl StorageForm {
     }
 
     /// The pattern for the elements of a key, or for one of them.
-    fn pattern(self, key: u64, element: &str) -> String {
+    pub(super) fn pattern(self, key: u64, element: &str) -> String {
         let vertex = vertex("key", key);
         match self {
             Self::Property => format!("<{vertex}> <urn:history:value> {element}"),
@@ -54,7 +54,7 @@ impl StorageForm {
     }
 }
 
-fn vertex(kind: &str, number: u64) -> String {
+pub(super) fn vertex(kind: &str, number: u64) -> String {
     format!("{NAMESPACE}{kind}:{number}")
 }
 
