@@ -278,8 +278,8 @@ struct Progress {
     after: u64,
     /// Index of an entry up to which readers see all.
     shown: u64,
-    /// The transactions of this server as the leader, which the database uses.
-    leading: Option<Arc<Transactions>>,
+    /// The term that this server leads, and its transactions, which the database uses.
+    leading: Option<(u64, Arc<Transactions>)>,
     failure: Option<String>,
     has_ended: bool,
     is_complete: bool,
@@ -419,8 +419,11 @@ impl Voting {
         let index = self.state.replica.read_index(time_max)?;
         let progress = lock(&self.state.progress);
         let left = end.saturating_duration_since(Instant::now());
-        let is_behind = |progress: &mut Progress| {
-            progress.leading.is_none() && progress.shown < index && !progress.has_ended
+        let is_behind = |progress: &mut Progress| match progress.leading {
+            _ if progress.has_ended => false,
+            // The index may be that of the next leader, of which the thread has not taken note yet.
+            Some((term, _)) => self.state.replica.role() != (Role::Leader { term }),
+            None => progress.shown < index,
         };
         let waited = self.state.moved.wait_timeout_while(progress, left, is_behind);
         let (progress, waited) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -669,7 +672,7 @@ impl State {
         self.database.switch_to(Arc::clone(&transactions));
         {
             let mut progress = lock(&self.progress);
-            progress.leading = Some(Arc::clone(&transactions));
+            progress.leading = Some((term, Arc::clone(&transactions)));
             (progress.is_complete, progress.failure) = (true, None);
             self.moved.notify_all();
         }
@@ -700,6 +703,7 @@ impl State {
             // The follower has begun again.
             progress.after = self.follower.start().position;
             (progress.leading, progress.shown) = (None, 0);
+            self.moved.notify_all();
         }
         tracing::info!(target: "vervet", "this server does not take the changes of the graph any more");
         Ok(())
@@ -709,7 +713,7 @@ impl State {
 impl Merge for State {
     fn changes(&self) -> (u64, u64) {
         let leading = lock(&self.progress).leading.clone();
-        let transactions = leading.as_ref().unwrap_or(self.follower.transactions());
+        let transactions = leading.as_ref().map_or(self.follower.transactions(), |(_, leading)| leading);
         let before = self.log_bytes_before.load(Ordering::Relaxed);
         (transactions.change_count(), self.replica.log_bytes().saturating_sub(before))
     }

@@ -57,6 +57,17 @@ impl ServerOptions {
         self.read_only || self.cluster.as_ref().is_some_and(|cluster| !cluster.takes_changes())
     }
 
+    /// Whether the graph stays as it is while this server runs.
+    pub(crate) fn never_changes(&self) -> bool {
+        match &self.cluster {
+            None => self.read_only,
+            Some(cluster) => {
+                let map = cluster.map();
+                map.writer.is_none() && map.voters.is_empty()
+            }
+        }
+    }
+
     /// Whether changes are sent on to another server at present.
     pub(crate) fn forwards(&self) -> bool {
         let elsewhere = |cluster: &Arc<Cluster>| {

@@ -89,6 +89,12 @@ const MUTANTS: &[Mutant] = &[
         new: "drop((leader, sent_on, SEND_ON_MAX)); self.admit_asked(body)?;",
     },
     Mutant {
+        name: "a strict read takes the graph of a leader that is none any more",
+        file: "crates/cluster/src/voting.rs",
+        old: "Some((term, _)) => self.state.replica.role() != (Role::Leader { term }),",
+        new: "Some((term, _)) => term == 0,",
+    },
+    Mutant {
         name: "a server is ready before it has its vote",
         file: "crates/cluster/src/voting.rs",
         old: "progress.is_complete |= has_vote && has_all;",

@@ -34,6 +34,11 @@ impl Access {
         Self { role, user, is_authenticated, write_refusal, peer }
     }
 
+    /// The same permissions while this server refuses changes for this reason, or takes them.
+    pub(super) fn with_write_refusal(self, write_refusal: Option<Failure>) -> Self {
+        Self { write_refusal, ..self }
+    }
+
     /// Records a successful login.
     pub(super) fn record_login(&mut self, user: &str, role: Role) {
         self.role = Some(role);

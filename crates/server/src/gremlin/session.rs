@@ -319,9 +319,11 @@ fn traverse(
     prepared: &PreparedRequest,
     each: &mut Each<'_>,
 ) -> vervet::Result<()> {
-    if state.options.refuses_changes() {
+    if state.options.never_changes() {
         return state.database.gremlin_each(script, &prepared.options, each);
     }
+    // Also where another server takes changes, and whatever becomes of this one meanwhile: all reads of a
+    // transaction are of one graph.
     if matches!(transaction, TransactionState::Closed) {
         *transaction = TransactionState::Open(Box::new(state.database.begin()?));
     }
@@ -345,7 +347,7 @@ fn run_transaction_command(
         (text::Transaction::Commit, TransactionState::Open(transaction)) => transaction.commit().map(drop),
         (text::Transaction::Commit, TransactionState::Expired) => Err(expired_error(state)),
         (text::Transaction::Commit, TransactionState::Closed) | (text::Transaction::Rollback, _) => Ok(()),
-        (text::Transaction::Begin, TransactionState::Closed) if !state.options.refuses_changes() => {
+        (text::Transaction::Begin, TransactionState::Closed) if !state.options.never_changes() => {
             *transaction = TransactionState::Open(Box::new(state.database.begin()?));
             Ok(())
         }

@@ -30,7 +30,7 @@ fn wait_for(server: &Running, status: u16) -> String {
 }
 
 /// Servers of a cluster, made with these options but for their addresses.
-fn cluster(database: &Database, mut made: InitOptions) -> (Vec<Arc<Cluster>>, tempfile::TempDir) {
+pub(crate) fn cluster(database: &Database, mut made: InitOptions) -> (Vec<Arc<Cluster>>, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let ports: Vec<_> =
         made.servers.iter().map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();

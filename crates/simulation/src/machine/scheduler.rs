@@ -27,6 +27,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 /// What a look at a clock takes.
 const LOOK_NS: u64 = 100;
 
+/// One in so many threads that could run gets no core for a while,
+const LATE_ONE_IN: u64 = 400;
+
+/// for up to 2^this nanoseconds.
+const LATE_BITS: u64 = 27;
+
 /// After so many looks at a clock without a wait, other threads run.
 const LOOKS_MAX: u32 = 10_000;
 
@@ -95,6 +101,8 @@ pub(crate) type Call = Box<dyn FnOnce(&mut World) + Send>;
 enum Event {
     /// The wait of a thread with this ticket ends.
     End(usize, u64),
+    /// A thread that could run gets a core.
+    Late(usize),
     Call(Call),
 }
 
@@ -304,11 +312,22 @@ impl World {
         self.make_ready(thread.number);
     }
 
+    /// The thread can run, and does so soon, mostly.
     fn make_ready(&mut self, thread: usize) {
         let record = &mut self.records[thread];
         record.state = State::Ready;
         record.key = None;
-        let node = &mut self.nodes[record.node];
+        if self.draw().is_multiple_of(LATE_ONE_IN) {
+            let bits = self.draw() % LATE_BITS;
+            let at = self.now + (self.draw() & ((1 << bits) - 1));
+            self.plan(at, Event::Late(thread));
+        } else {
+            self.queue(thread);
+        }
+    }
+
+    fn queue(&mut self, thread: usize) {
+        let node = &mut self.nodes[self.records[thread].node];
         if node.is_stopped {
             node.held.push(thread);
         } else if !node.is_dead {
@@ -396,6 +415,7 @@ impl World {
     fn fire(&mut self) {
         match self.timers.pop().map(|Reverse(timer)| timer.event) {
             Some(Event::End(thread, ticket)) => _ = self.end_wait(thread, ticket, Woken::TimedOut),
+            Some(Event::Late(thread)) => self.queue(thread),
             Some(Event::Call(call)) => call(self),
             None => {}
         }

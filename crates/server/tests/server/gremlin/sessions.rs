@@ -1,9 +1,13 @@
 //! Sessions: requests that share a transaction.
 
 use super::client::{Client, args, bytecode, bytecode_args, modern, texts};
+use crate::cluster::cluster;
 use crate::common::Running;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use vervet::Database;
 use vervet::gremlin::Value;
+use vervet_cluster::{Cluster, InitOptions};
 use vervet_tinkerpop::Format;
 
 const COUNT: &str = "g.V().hasLabel('new').count()";
@@ -175,4 +179,49 @@ fn sessions_end_with_their_connection_and_belong_to_it() {
     server.wait_for("vervet_gremlin_sessions", 1.0);
     assert_eq!(b.transaction("s", "commit").code(), 204);
     assert_eq!(count(&mut b), Value::from(0_i64));
+}
+
+/// At voters that do not lead, all reads of a transaction are of one graph, and changes are refused.
+#[test]
+fn sessions_are_transactions_at_every_voter() {
+    let mut made = InitOptions::on_host(3, 1, "127.0.0.1", (0, 0));
+    made.voters = made.servers.iter().map(|server| server.name.clone()).collect();
+    made.replicas = 3;
+    let (clusters, _folder) = cluster(&Database::in_memory(), made);
+    let start = |cluster: &Arc<Cluster>| {
+        Running::start(cluster.database(), |options| options.cluster = Some(Arc::clone(cluster)))
+    };
+    let servers: Vec<Running> = clusters.iter().map(start).collect();
+    // Connections from before a server knows whether it leads.
+    let mut clients: Vec<Client> =
+        servers.iter().map(|server| Client::new(server, Format::GraphBinary1)).collect();
+    let begun = Instant::now();
+    let leading = loop {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no leader");
+        match clusters.iter().position(|cluster| cluster.takes_changes()) {
+            Some(leading) => break leading,
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    let strict = |at: usize| clusters[at].catch_up(Duration::from_secs(30)).expect("it catches up");
+    for at in 0..servers.len() {
+        strict(at);
+        let before = clients[at].in_session("s", "g.V().count()").values();
+        let add = format!("INSERT DATA {{ <urn:m{at}> a <urn:vervet:label:other> }}");
+        servers[leading].update(&add, &[]).expect(204);
+        strict(at);
+        let again = clients[at].in_session("s", "g.V().count()").values();
+        assert_eq!(before, again, "server {at}");
+        assert_eq!(clients[at].transaction("s", "commit").code(), 204);
+        let after = clients[at].in_session("s", "g.V().count()").values();
+        assert_ne!(before, after, "server {at}");
+        clients[at].transaction("s", "rollback");
+        let added = clients[at].in_session("s", "g.addV('mine')");
+        if at == leading {
+            assert_eq!(added.code(), 200, "{}", added.message());
+            assert_eq!(clients[at].transaction("s", "commit").code(), 204);
+        } else {
+            added.refused(403, "changes of this graph go to");
+        }
+    }
 }
