@@ -16,6 +16,8 @@ pub struct ChangesStatus {
     pub is_complete: bool,
     /// Why the last request for changes has failed; `None`: it has not, or this server is the writer.
     pub failure: Option<String>,
+    /// This server was removed from the cluster, and is to be ended.
+    pub has_left: bool,
     /// This server asks for no more changes, and has to be started again.
     pub has_ended: bool,
     /// Position in the log up to which changes are merged into the data of this server; `None`: they are not

@@ -524,6 +524,7 @@ impl Cluster {
                 behind_bytes: 0,
                 is_complete: true,
                 failure: None,
+                has_left: false,
                 has_ended: false,
                 merged: None,
                 voters: None,

@@ -198,6 +198,7 @@ impl Following {
             behind_bytes: progress.end.saturating_sub(progress.after),
             is_complete: progress.is_complete,
             failure: progress.failure.clone(),
+            has_left: false,
             has_ended: progress.has_ended,
             voters: None,
         }

@@ -7,7 +7,7 @@
 
 use crate::files::{create_private, failed};
 use crate::init::{AUTHORITY_FILE, write_identity, write_text};
-use crate::map::{ClusterMap, MAP_FILE, ServerEntry};
+use crate::map::{ClusterMap, MAP_FILE, ServerEntry, is_address};
 use crate::members::numbered;
 use crate::voting::{Beginning, mark_new};
 use std::fs;
@@ -62,6 +62,10 @@ pub fn invite(
     if let Some(other) = map.servers.iter().find(|entry| entry.address == options.address) {
         let what = format!("{} is the address of server {}", options.address, other.name);
         return Err(Error::new(ErrorKind::Input, what).with_hint("name the address of the new server"));
+    }
+    if let Some(http) = options.http.as_ref().filter(|http| !is_address(http)) {
+        let what = format!("{http:?} is not an address (host:port) for clients");
+        return Err(Error::new(ErrorKind::Input, what).with_hint("name the port, too, and no `http://`"));
     }
     let mut joined = numbered(&map);
     joined.cluster = Some(format!("{:016x}", map.number(origin)));

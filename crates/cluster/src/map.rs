@@ -65,6 +65,11 @@ pub struct ServerEntry {
     pub partitions: Vec<usize>,
 }
 
+/// Whether a text is `host:port`.
+pub(crate) fn is_address(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+}
+
 impl ClusterMap {
     /// Reads the map in a directory.
     ///
@@ -149,11 +154,7 @@ impl ClusterMap {
             if !names.insert(&entry.name) {
                 return wrong(format!("two servers have the name `{}`", entry.name));
             }
-            if !entry
-                .address
-                .rsplit_once(':')
-                .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
-            {
+            if !is_address(&entry.address) {
                 return wrong(format!(
                     "`{}` is not an address (host:port) of server {}",
                     entry.address, entry.name

@@ -282,6 +282,7 @@ struct Progress {
     leading: Option<(u64, Arc<Transactions>)>,
     failure: Option<String>,
     has_ended: bool,
+    has_left: bool,
     is_complete: bool,
 }
 
@@ -461,6 +462,7 @@ impl Voting {
             behind_bytes: 0,
             is_complete: progress.is_complete,
             failure: progress.failure.clone().or(silent),
+            has_left: progress.has_left,
             has_ended: progress.has_ended,
             merged: state.data.as_ref().map(|data| data.position()),
             voters: Some(VotersStatus {
@@ -561,6 +563,7 @@ impl State {
         let own = self.replica.server();
         let has_left = !members.is_empty() && !members.iter().any(|one| one.server == own && one.votes);
         if has_left || self.replica.is_dismissed() {
+            lock(&self.progress).has_left = true;
             self.follower.refuse(removed());
             return Err(Stop::Over(removed()));
         }

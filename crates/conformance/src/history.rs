@@ -39,7 +39,7 @@ mod storage;
 mod write;
 
 pub use client::THREADS;
-pub use options::{KnownError, Options};
+pub use options::Options;
 pub use servers::run as run_over_servers;
 
 use crate::Report;

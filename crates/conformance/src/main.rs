@@ -23,7 +23,7 @@ const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | 
                      [--wire graphson|graphbinary [--python PATH]] | \
                      ldbc [--only QUERY] [--data tiny|sf0.1] [--language gremlin|sparql] [--verbose] | acid [--full] [SEED] | \
                      history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM] \
-                     [--cluster N [--faults all|none|kill,stop,delay,cut] [--avoid split-reads]] | \
+                     [--cluster N [--faults all|none|kill,stop,delay,cut]] | \
                      cluster-chaos [--minutes N] [--rounds N] [--seed S] [--fault NAME] [--servers N] [--namespaces] | \
                      cluster-chaos --voters [--kills N] [--restarts N] [--stops N] [--seed S] [--clients N] | \
                      cluster-day [--seed S] [--rate N] [--pause SECONDS]\n\
@@ -264,7 +264,6 @@ fn run(arguments: &[String]) -> Result<Report, String> {
                     "--dbcop" => options.dbcop = Some(value.into()),
                     "--elle" => options.elle = Some(value.into()),
                     "--faults" => faults = Some(FaultKind::parse(value)?),
-                    "--avoid" => options.avoid = history::KnownError::parse(value)?,
                     _ => return Err(USAGE.to_owned()),
                 }
             }

@@ -53,12 +53,12 @@ pub struct Timing {
 }
 
 impl Default for Timing {
-    /// A new leader 1 to 1.2 s after the last heartbeat of the old one, and a pause of half a second, of a
-    /// process or a disk, changes nothing.
+    /// Others stand for election 0.9 to 1 s after the last heartbeat: openraft adds the end of the range to
+    /// each wait. A pause of half a second, of a process or a disk, changes nothing.
     fn default() -> Self {
         Self {
-            heartbeat: Duration::from_millis(250),
-            election: Duration::from_millis(500)..Duration::from_millis(600),
+            heartbeat: Duration::from_millis(200),
+            election: Duration::from_millis(400)..Duration::from_millis(500),
         }
     }
 }

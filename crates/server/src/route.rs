@@ -137,6 +137,7 @@ fn unreachable(cluster: &Cluster) -> Option<String> {
     let changes = cluster.changes();
     let is_replicated = cluster.map().is_replicated();
     let reason = |changes: ChangesStatus| match changes {
+        ChangesStatus { has_left: true, .. } => Some("was removed from the cluster: end it"),
         ChangesStatus { has_ended: true, .. } => {
             Some("does not follow the changes of the graph: start it again")
         }

@@ -255,11 +255,13 @@ fn what_would_harm_the_cluster_is_refused() {
     let error = invite_server(&directory, "b").expect_err("the name is in use");
     assert_eq!(error.kind(), ErrorKind::Input, "{error}");
     assert!(servers.directory("b").join(MAP_FILE).exists(), "the directory of another server stays");
-    let options = InviteOptions { name: "d".to_owned(), address: "nowhere".to_owned(), http: None };
     let key = servers.folder.path().join("servers").join(AUTHORITY_KEY_FILE);
-    let error = invite(&Environment::real(), &directory, &key, &options, &servers.directory("d"));
-    assert_eq!(error.expect_err("no address").kind(), ErrorKind::Input);
-    assert!(!servers.directory("d").exists());
+    for (address, http) in [("nowhere".to_owned(), None), (free_address(), Some("http://here".to_owned()))] {
+        let options = InviteOptions { name: "d".to_owned(), address, http };
+        let error = invite(&Environment::real(), &directory, &key, &options, &servers.directory("d"));
+        assert_eq!(error.expect_err("no address").kind(), ErrorKind::Input);
+        assert!(!servers.directory("d").exists());
+    }
     // One of three is down: without a second one, the third could change nothing.
     let others: Vec<String> = servers.names().into_iter().filter(|name| *name != leader).collect();
     servers.end(&others[0]);

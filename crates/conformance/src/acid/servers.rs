@@ -7,10 +7,9 @@
 //! start: no commit was sent. A commit without an answer, or with the error that its outcome is unknown,
 //! counts as unknown, and the checks at the end allow both outcomes.
 //!
-//! A server that does not lead answers each request of a session on its own, and what it shows may be older.
-//! So a transaction that only reads ends with a change, which another server would refuse, and is rolled
-//! back; and a transaction runs again if the start graph is not there yet: a leader that is cut off does not
-//! know that it leads no more.
+//! What a server shows that does not lead may be older. So a transaction that only reads ends with a change,
+//! which another server would refuse, and is rolled back; and a transaction runs again if the start graph is
+//! not there yet: a leader that is cut off does not know that it leads no more.
 //! # Differences from the embedded tests
 //! Serializable alone, and no savepoints, which sessions do not have. A text that grows is read and written
 //! by the client. Faults end transactions and connections, so how many states readers see is not checked.

@@ -99,7 +99,6 @@ fn record_all(
         start: Instant::now(),
         elements: AtomicU64::new(1),
         clients: AtomicU64::new(0),
-        avoid: &options.avoid,
     };
     let is_over = AtomicBool::new(false);
     let injector = Injector::new(servers, faults, &run.leader, Random(random.next() | 1));
@@ -239,7 +238,6 @@ fn equal_at_all_servers(servers: &Servers, recorded: &mut [Recorded]) -> Result<
         start: Instant::now(),
         elements: AtomicU64::new(0),
         clients: AtomicU64::new(client + 1),
-        avoid: &[],
     };
     let mut different = Ok(());
     for Recorded { name, storage, keys, history } in recorded {

@@ -13,7 +13,6 @@
 
 use super::shared::Run;
 use crate::history::client::{KEY_LIFE, draw};
-use crate::history::options::KnownError;
 use crate::history::record::{CommitOutcome, Entry, Freshness, Kind, Operation};
 use crate::history::storage::Storage;
 use crate::voter_processes::{Http, NoAnswer, PATIENCE};
@@ -162,11 +161,6 @@ impl<'a> Client<'a> {
         let oldest = (self.keys.start + begun / KEY_LIFE).min(last);
         let mut operations = draw(self.storage.kind, oldest, &mut self.random, || self.run.element());
         let way = self.way(&operations);
-        let only_reads = operations.iter().all(|one| matches!(one, Operation::Read { .. }));
-        let in_session = matches!(way, Way::SessionAtLeader | Way::StrictSession);
-        if only_reads && in_session && self.run.avoid.contains(&KnownError::SplitReads) {
-            operations.truncate(1);
-        }
         let began = self.run.now();
         let end = match way {
             Way::SessionAtLeader => self.at_leader(&mut operations)?,

@@ -1,6 +1,5 @@
 //! What the clients of histories over servers share.
 
-use crate::history::options::KnownError;
 use crate::voter_processes::Servers;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -16,7 +15,6 @@ pub(super) struct Run<'a> {
     /// The next number of a client: one whose transaction has an unknown outcome gets another number, since
     /// that transaction may still be going on.
     pub(super) clients: AtomicU64,
-    pub(super) avoid: &'a [KnownError],
 }
 
 impl Run<'_> {

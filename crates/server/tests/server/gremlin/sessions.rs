@@ -204,22 +204,22 @@ fn sessions_are_transactions_at_every_voter() {
         }
     };
     let strict = |at: usize| clusters[at].catch_up(Duration::from_secs(30)).expect("it catches up");
-    for at in 0..servers.len() {
+    for (at, client) in clients.iter_mut().enumerate() {
         strict(at);
-        let before = clients[at].in_session("s", "g.V().count()").values();
+        let before = client.in_session("s", "g.V().count()").values();
         let add = format!("INSERT DATA {{ <urn:m{at}> a <urn:vervet:label:other> }}");
         servers[leading].update(&add, &[]).expect(204);
         strict(at);
-        let again = clients[at].in_session("s", "g.V().count()").values();
+        let again = client.in_session("s", "g.V().count()").values();
         assert_eq!(before, again, "server {at}");
-        assert_eq!(clients[at].transaction("s", "commit").code(), 204);
-        let after = clients[at].in_session("s", "g.V().count()").values();
+        assert_eq!(client.transaction("s", "commit").code(), 204);
+        let after = client.in_session("s", "g.V().count()").values();
         assert_ne!(before, after, "server {at}");
-        clients[at].transaction("s", "rollback");
-        let added = clients[at].in_session("s", "g.addV('mine')");
+        client.transaction("s", "rollback");
+        let added = client.in_session("s", "g.addV('mine')");
         if at == leading {
             assert_eq!(added.code(), 200, "{}", added.message());
-            assert_eq!(clients[at].transaction("s", "commit").code(), 204);
+            assert_eq!(client.transaction("s", "commit").code(), 204);
         } else {
             added.refused(403, "changes of this graph go to");
         }
