@@ -8,7 +8,7 @@
 //!
 //! An *episode* is a cluster from its first start to its end, with clients and faults (`episode`, `server`,
 //! `disk`, `faults`), and then a verdict on all that clients were told and have read (`judge`). Each episode
-//! is a process of its own, since a thread of a dead server never ends.
+//! is a process of its own, since what a dead server owned stays.
 //! # Planted faults
 //! With `--fault NAME` an episode makes a mistake on purpose, which the judge must find.
 #![cfg_attr(not(all(target_os = "linux", target_env = "gnu")), allow(unused))]

@@ -126,7 +126,7 @@ fn in_process(options: &Options) -> ExitCode {
     if options.tells.is_none() {
         _ = std::fs::remove_dir_all(&folder);
     }
-    // The threads of dead servers never end.
+    // Other threads still wait.
     std::process::exit(code)
 }
 

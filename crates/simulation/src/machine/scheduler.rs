@@ -5,8 +5,8 @@
 //! ends or yields chooses the next one, at random among those that are ready, and opens its gate. When none
 //! is ready, time moves on to the next event: the end of a wait, or what was planned ([`World::at`]).
 //! # Nodes
-//! A thread belongs to the node of the thread that has made it. A node that has died never runs again: its
-//! threads stay where they were, as those of a killed process, and so does what they own. A node that is
+//! A thread belongs to the node of the thread that has made it. When a node dies, its threads end where they
+//! are, as those of a killed process, and what they own stays. A node that is
 //! stopped runs on later. Each node has a clock of its own, which may run faster or slower than the others.
 //! # Time
 //! Only waits take time, but for [`LOOK_NS`] of each look at a clock, so that a loop that looks at the clock
@@ -16,7 +16,7 @@
 //!    on it, and never fought over.
 //! 2. Nothing depends on addresses, on the order of the operating system, or on real time.
 
-use super::kernel::{fail, wait_really, wake_really};
+use super::kernel::{end_thread, fail, wait_really, wake_really};
 use super::sockets::Sockets;
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -47,6 +47,11 @@ pub(super) struct Thread {
     number: usize,
     gate: AtomicU32,
 }
+
+/// What a gate says: wait, run, or end at once, as a thread of a killed process does.
+const CLOSED: u32 = 0;
+const OPEN: u32 = 1;
+const KILLED: u32 = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
@@ -375,12 +380,17 @@ impl World {
         first
     }
 
-    /// Lets a node die.
+    /// Lets a node die. Its threads end where they wait, without a step more.
     pub(crate) fn kill(&mut self, node: Node) {
         self.nodes[node].is_dead = true;
         self.nodes[node].held.clear();
-        let records = &self.records;
+        let records = &mut self.records;
         self.ready.retain(|thread| records[*thread].node != node);
+        for record in records.iter_mut().filter(|record| record.node == node && record.state != State::Ended)
+        {
+            record.state = State::Ended;
+            open(record.thread, KILLED);
+        }
     }
 
     /// Stops a node, or lets it go on.
@@ -437,7 +447,7 @@ impl Guard {
         }
         let thread = self.records[next].thread;
         drop(self);
-        open(thread);
+        open(thread, OPEN);
         wait(own);
         world()
     }
@@ -472,14 +482,18 @@ impl Guard {
     }
 }
 
-fn open(thread: &Thread) {
-    thread.gate.store(1, Ordering::Release);
+fn open(thread: &Thread, how: u32) {
+    thread.gate.store(how, Ordering::Release);
     wake_really(&thread.gate);
 }
 
 fn wait(thread: &Thread) {
-    while thread.gate.swap(0, Ordering::Acquire) == 0 {
-        wait_really(&thread.gate);
+    loop {
+        match thread.gate.swap(CLOSED, Ordering::Acquire) {
+            CLOSED => wait_really(&thread.gate),
+            OPEN => return,
+            _ => end_thread(),
+        }
     }
 }
 
@@ -501,7 +515,7 @@ pub(super) fn leave() {
     let thread = world.records[next].thread;
     OWN.with(|own| own.set(None));
     drop(world);
-    open(thread);
+    open(thread, OPEN);
 }
 
 /// A key that is no address.
