@@ -63,9 +63,10 @@ pub fn invite(
         let what = format!("{} is the address of server {}", options.address, other.name);
         return Err(Error::new(ErrorKind::Input, what).with_hint("name the address of the new server"));
     }
-    if let Some(http) = options.http.as_ref().filter(|http| !is_address(http)) {
-        let what = format!("{http:?} is not an address (host:port) for clients");
-        return Err(Error::new(ErrorKind::Input, what).with_hint("name the port, too, and no `http://`"));
+    // The address of a proxy is only shown.
+    if let Some(http) = options.http.as_ref().filter(|http| !is_address(http) && !http.contains("://")) {
+        let what = format!("{http:?} is not an address for clients");
+        return Err(Error::new(ErrorKind::Input, what).with_hint("name it as HOST:PORT, or as a URL"));
     }
     let mut joined = numbered(&map);
     joined.cluster = Some(format!("{:016x}", map.number(origin)));

@@ -67,7 +67,8 @@ pub struct ServerEntry {
 
 /// Whether a text is `host:port`.
 pub(crate) fn is_address(text: &str) -> bool {
-    text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+    let is_host = |host: &str| !host.is_empty() && !host.contains('/');
+    text.rsplit_once(':').is_some_and(|(host, port)| is_host(host) && port.parse::<u16>().is_ok())
 }
 
 impl ClusterMap {

@@ -278,8 +278,8 @@ struct Progress {
     after: u64,
     /// Index of an entry up to which readers see all.
     shown: u64,
-    /// The term that this server leads, and its transactions, which the database uses.
-    leading: Option<(u64, Arc<Transactions>)>,
+    /// This server leads, and the database uses these transactions.
+    leading: Option<(Leadership, Arc<Transactions>)>,
     failure: Option<String>,
     has_ended: bool,
     has_left: bool,
@@ -418,12 +418,18 @@ impl Voting {
     pub(crate) fn catch_up(&self, time_max: Duration) -> Result<()> {
         let end = Instant::now() + time_max;
         let index = self.state.replica.read_index(time_max)?;
+        let leading = lock(&self.state.progress).leading.as_ref().map(|(leading, _)| leading.clone());
+        if let Some(leading) = leading {
+            // Others may show an entry that is committed, and not published here yet. When the leadership
+            // ends meanwhile, the wait below is for what the next leader has.
+            _ = leading.wait_for_proposed(end.saturating_duration_since(Instant::now()));
+        }
         let progress = lock(&self.state.progress);
         let left = end.saturating_duration_since(Instant::now());
-        let is_behind = |progress: &mut Progress| match progress.leading {
+        let is_behind = |progress: &mut Progress| match &progress.leading {
             _ if progress.has_ended => false,
             // The index may be that of the next leader, of which the thread has not taken note yet.
-            Some((term, _)) => self.state.replica.role() != (Role::Leader { term }),
+            Some((leading, _)) => self.state.replica.role() != (Role::Leader { term: leading.term() }),
             None => progress.shown < index,
         };
         let waited = self.state.moved.wait_timeout_while(progress, left, is_behind);
@@ -524,6 +530,9 @@ impl State {
             {
                 let mut progress = lock(&self.progress);
                 (progress.failure, progress.has_ended) = (failure, is_over);
+                if is_over {
+                    self.moved.notify_all();
+                }
             }
             if is_over {
                 return;
@@ -646,7 +655,7 @@ impl State {
                     }
                     let mut progress = lock(&self.progress);
                     progress.shown = progress.shown.max(last);
-                    // Whoever takes one server after another out of the cluster waits for this.
+                    // An operator who takes one server after another out of the cluster waits for this.
                     let has_vote = course.beginning.is_some_and(|beginning| beginning.is_admitted);
                     let has_all = course.complete_from.is_some_and(|index| last >= index);
                     progress.is_complete |= has_vote && has_all;
@@ -675,7 +684,7 @@ impl State {
         self.database.switch_to(Arc::clone(&transactions));
         {
             let mut progress = lock(&self.progress);
-            progress.leading = Some((term, Arc::clone(&transactions)));
+            progress.leading = Some((leadership.clone(), Arc::clone(&transactions)));
             (progress.is_complete, progress.failure) = (true, None);
             self.moved.notify_all();
         }

@@ -188,7 +188,21 @@ impl Leadership {
     /// Unavailable: the leadership has ended, or no majority answers. The message says whether the outcome is
     /// unknown.
     pub fn wait(&self, sequence: Sequence) -> Result<()> {
-        let end = Instant::now() + WAIT_MAX;
+        self.wait_for(sequence, WAIT_MAX)
+    }
+
+    /// Returns once everything is published that was proposed before the call: entries that are committed
+    /// are published a little later.
+    ///
+    /// # Errors
+    /// As [`Leadership::wait`], after `time_max`.
+    pub fn wait_for_proposed(&self, time_max: Duration) -> Result<()> {
+        let proposed = lock(&self.queue.state).proposed;
+        self.wait_for(proposed, time_max)
+    }
+
+    fn wait_for(&self, sequence: Sequence, time_max: Duration) -> Result<()> {
+        let end = Instant::now() + time_max;
         loop {
             {
                 let mut state = lock(&self.queue.state);

@@ -98,11 +98,13 @@ impl Replica {
         self.raft.metrics().borrow().membership_config.voter_ids().collect()
     }
 
-    /// Whether this server is a voter, and no other has its place. Between the two halves of an exchange both
-    /// are voters: a leader that dies then leaves it to the next one.
+    /// Whether this server is a voter, and no other has its place, as far as that is committed. Between the
+    /// two halves of an exchange both are voters: a leader that dies then leaves it to the next one.
     #[must_use]
     pub fn is_admitted(&self) -> bool {
-        is_alone(&self.voters(), self.server)
+        let voters: Vec<u64> =
+            self.members().into_iter().filter(|member| member.votes).map(|member| member.server).collect();
+        is_alone(&voters, self.server)
     }
 
     /// Asks the leader to admit this server, which has begun anew, in place of the voter that it was, if it

@@ -141,7 +141,9 @@ fn unreachable(cluster: &Cluster) -> Option<String> {
         ChangesStatus { has_ended: true, .. } => {
             Some("does not follow the changes of the graph: start it again")
         }
-        ChangesStatus { is_complete: false, .. } => Some("does not have all changes of the graph yet"),
+        ChangesStatus { is_complete: false, .. } => {
+            Some("does not have all changes of the graph yet, or has no vote yet")
+        }
         // Where it has the whole graph, it goes on with the changes that it has.
         ChangesStatus { failure: Some(_), .. } if !is_replicated => {
             Some("gets no changes of the graph at present")

@@ -9,11 +9,11 @@ use crate::telling::{Telling, tell};
 use crate::transaction::{Answer, Commit, KEYS, Outcome, Request, Step};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use vervet::{Database, Isolation};
 use vervet_cluster::{InitOptions, init};
-use vervet_model::Watch;
+use vervet_model::{Watch, lock};
 use vervet_testkit::Random;
 
 /// Longest wait of a client for an answer, as that of clients for HTTP.
@@ -95,10 +95,6 @@ struct Shared {
     leader: AtomicU64,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn now() -> u64 {
     with(|world| world.now())
 }
@@ -127,6 +123,9 @@ impl Shared {
     }
 }
 
+/// The first panic of any thread.
+static PANIC: Mutex<Option<String>> = Mutex::new(None);
+
 /// Makes a cluster of voters in a folder: each has the whole graph, or its share of several partitions.
 fn make(folder: &Path, count: usize, partitions: usize) -> vervet::Result<Vec<PathBuf>> {
     let mut options = InitOptions::on_host(count, partitions, "10.0.0.1", (0, 0));
@@ -142,6 +141,9 @@ fn make(folder: &Path, count: usize, partitions: usize) -> vervet::Result<Vec<Pa
 /// Runs an episode in a folder of its own. The calling process does nothing else.
 pub(crate) fn run(plan: Plan, folder: &Path) -> Result<Summary, String> {
     machine::begin(plan.seed);
+    std::panic::set_hook(Box::new(|panic| {
+        lock(&PANIC).get_or_insert_with(|| panic.to_string());
+    }));
     if let Some(level) = plan.tells {
         _ = tracing::subscriber::set_global_default(Telling(level));
     }
@@ -216,10 +218,12 @@ pub(crate) fn run(plan: Plan, folder: &Path) -> Result<Summary, String> {
         _ = client.join();
     }
     shared.tell(|| "peace".to_owned());
+    change_everywhere(&shared, &mut servers, &mut operator);
     let ended = settle(&shared, &mut servers, &mut operator);
     shared.is_settled.store(true, Ordering::Relaxed);
     _ = collector.join();
-    let failure = lock(&shared.failure).take();
+    let panic = lock(&PANIC).take().map(|why| format!("a thread has panicked: {why}"));
+    let failure = panic.or_else(|| lock(&shared.failure).take());
     if let Some(why) = failure {
         return Err(why);
     }
@@ -255,6 +259,60 @@ fn again(history: &History, at: u64) -> Option<u64> {
     Some((ended - at) / 1_000_000)
 }
 
+/// After the last fault, each server takes a change, or sends it on.
+fn change_everywhere(shared: &Shared, servers: &mut Vec<Server>, operator: &mut Operator) {
+    let end = now() + PEACE_NS;
+    let mut at = 0;
+    while at < servers.len() && lock(&shared.failure).is_none() {
+        if let Err(why) = operator.step(servers, false) {
+            shared.fail(why);
+        }
+        start_again(servers);
+        shared.publish(servers);
+        if now() > end {
+            shared.fail(format!("server {at} takes no change after all was mended"));
+        }
+        let Some(life) = servers[at].life.clone().filter(|_| operator.is_idle() && !servers[at].is_gone)
+        else {
+            at += usize::from(servers[at].is_gone);
+            std::thread::sleep(LOOK);
+            continue;
+        };
+        let number = shared.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        let (key, began) = (at % KEYS, now());
+        let request = Request::Update { number, client: 0, keys: vec![key], once: false };
+        let outcome = match life.ask(request, ANSWER_NS) {
+            Some(Answer::Done(done, _)) => done,
+            Some(Answer::Unavailable) => Outcome::Refused,
+            Some(Answer::Wrong(why)) => {
+                shared.fail(format!("the last update at server {at}: {why}"));
+                Outcome::Unknown
+            }
+            _ => Outcome::Unknown,
+        };
+        at += usize::from(matches!(outcome, Outcome::Committed(_)));
+        let (steps, seen) = (vec![Step::Replace(key)], Vec::new());
+        lock(&shared.history).entries.push(Entry { number, began, ended: now(), steps, seen, outcome });
+    }
+}
+
+/// Starts servers again that did not start, such as those whose disk was full.
+fn start_again(servers: &mut [Server]) {
+    for server in servers {
+        if server.life.as_ref().is_some_and(|life| life.failure().is_some()) {
+            server.kill(false, false);
+            server.start();
+        }
+    }
+}
+
+/// Whether this server names exactly these voters.
+fn has_voters(life: &Life, names: &[&str]) -> bool {
+    let Some(Answer::Voters(mut voters)) = life.ask(Request::Voters, ANSWER_NS) else { return false };
+    voters.sort_unstable();
+    voters == names
+}
+
 /// Waits until all servers show the same, and says what.
 fn settle(
     shared: &Shared,
@@ -268,16 +326,13 @@ fn settle(
         if let Err(why) = operator.step(servers, false) {
             shared.fail(why);
         }
-        // A server whose log had failed before the last fault was mended.
-        for server in servers.iter_mut() {
-            if server.life.as_ref().is_some_and(|life| life.failure().is_some()) {
-                server.kill(false, false);
-                server.start();
-            }
-        }
+        start_again(servers);
         shared.publish(servers);
+        let mut names: Vec<&str> =
+            servers.iter().filter(|server| !server.is_gone).map(|server| server.name.as_str()).collect();
+        names.sort_unstable();
         let all = servers.iter().filter(|server| !server.is_gone).map(|server| {
-            let life = server.life.as_ref()?;
+            let life = server.life.as_ref().filter(|life| has_voters(life, &names))?;
             let Answer::Registers(registers) = life.ask(Request::Read { strict: true }, ANSWER_NS)? else {
                 return None;
             };
@@ -375,8 +430,9 @@ impl Client {
 
     fn merge(&mut self) {
         let server = self.server();
-        if let Some(life) = self.shared.life(server) {
-            _ = life.ask(Request::Merge, ANSWER_NS);
+        let merged = self.shared.life(server).and_then(|life| life.ask(Request::Merge, ANSWER_NS));
+        if let Some(Answer::Wrong(why)) = merged {
+            self.shared.fail(format!("merging at server {server}: {why}"));
         }
     }
 

@@ -10,11 +10,12 @@
 //!    changed what it should have (serializable);
 //! 3. of two transactions, one that had ended before the other began comes first (strict);
 //! 4. every read beside transactions is of one state of the graph: a strict read of one with all that was
-//!    acknowledged before it, any read of a state that is no older than an earlier read of the same server
-//!    showed;
+//!    acknowledged before it, and all that a strict read before it has shown; any read of a state that is no
+//!    older than an earlier read of the same server showed;
 //! 5. none of these has what was never committed, and none is from the future.
 //!
-//! With the order given, this is linear in the number of transactions, and complete.
+//! With the order given, nothing has to be searched for. Not judged: that a transaction which began after a
+//! read comes behind what the read has shown, unless that was acknowledged.
 
 use crate::transaction::{Commit, KEYS, Outcome, Registers, Seen, Step};
 use std::collections::BTreeMap;
@@ -36,7 +37,7 @@ pub(crate) struct Look {
     pub(crate) began: u64,
     pub(crate) ended: u64,
     pub(crate) strict: bool,
-    /// The server, and its how-manieth life.
+    /// The server, and the number of its life.
     pub(crate) server: (usize, u64),
     pub(crate) registers: Registers,
 }
@@ -60,7 +61,7 @@ struct Order<'h> {
     values: [Values; KEYS],
     /// The end and the place of acknowledged transactions by their end, each with the last place so far.
     acknowledged: Vec<(u64, usize)>,
-    /// The beginning of the transaction of each place.
+    /// The latest beginning of the transactions up to each place.
     begins: Vec<u64>,
 }
 
@@ -124,7 +125,8 @@ impl Order<'_> {
                     values.push((place, new));
                 }
             }
-            self.begins.push(entry.began);
+            let latest_begin = self.begins.last().copied().unwrap_or(0).max(entry.began);
+            self.begins.push(latest_begin);
             if entry.ended < latest.0 && matches!(entry.outcome, Outcome::Committed(_)) {
                 return Err(format!(
                     "transaction {number}, commit {place}, had ended at {} before transaction {} began at {}, \
@@ -196,7 +198,9 @@ impl Order<'_> {
     }
 
     fn check_looks(&self) -> Result<(), String> {
-        // Of each life of a server: the ends of reads and the first place that each can have seen.
+        // The ends of strict reads, each with the last place that one so far has surely seen.
+        let mut strict: Vec<(u64, usize)> = Vec::new();
+        // The same of all reads of each life of a server.
         let mut shown: BTreeMap<(usize, u64), Vec<(u64, usize)>> = BTreeMap::new();
         let mut looks: Vec<&Look> = self.history.looks.iter().collect();
         looks.sort_by_key(|look| look.ended);
@@ -209,6 +213,8 @@ impl Order<'_> {
             if look.strict {
                 let before = self.acknowledged.partition_point(|(ended, _)| *ended < look.began);
                 least = before.checked_sub(1).map_or(0, |last| self.acknowledged[last].1);
+                let before = strict.partition_point(|(ended, _)| *ended < look.began);
+                least = least.max(before.checked_sub(1).map_or(0, |last| strict[last].1));
             }
             let earlier = shown.entry(look.server).or_default();
             let before = earlier.partition_point(|(ended, _)| *ended < look.began);
@@ -220,6 +226,10 @@ impl Order<'_> {
             self.check_future(place, look.ended).map_err(|why| format!("{what}: {why}"))?;
             let so_far = earlier.last().map_or(0, |(_, place)| *place);
             earlier.push((look.ended, place.max(so_far)));
+            if look.strict {
+                let so_far = strict.last().map_or(0, |(_, place)| *place);
+                strict.push((look.ended, place.max(so_far)));
+            }
         }
         Ok(())
     }
@@ -342,6 +352,19 @@ mod tests {
         assert!(why.contains("not 2"), "{why}");
         history.looks[2].server = (0, 2);
         judge(&history).expect("another life of the server may");
+    }
+
+    /// A strict read that misses what another server has shown to an earlier one.
+    #[test]
+    fn strict_reads_agree() {
+        let mut history = history();
+        history.entries[2].ended = 100;
+        history.looks.push(look(true, 40, [Some(3), Some(2)]));
+        history.looks.push(Look { server: (1, 1), ..look(true, 50, [Some(1), Some(2)]) });
+        let why = judge(&history).expect_err("it misses commit 3");
+        assert!(why.contains("a strict read at server 1"), "{why}");
+        history.looks[3].strict = false;
+        judge(&history).expect("a read that is not strict may");
     }
 
     /// What is unknown may be in the log or not.

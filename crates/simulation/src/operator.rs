@@ -6,9 +6,10 @@ use crate::server::Server;
 use crate::telling::tell;
 use crate::transaction::{Answer, Request};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use vervet::{DatabaseOptions, Environment, Error, ErrorKind};
 use vervet_cluster::{InviteOptions, invite, rejoin, remove};
+use vervet_model::lock;
 use vervet_testkit::Random;
 
 const SECOND: u64 = 1_000_000_000;
@@ -58,7 +59,7 @@ fn begin(node: Node, command: impl FnOnce() -> Result<(), Error> + Send + 'stati
     crate::machine::move_to(node);
     let started = std::thread::Builder::new().spawn(move || {
         let done = command();
-        *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        *lock(&told) = Some(done);
     });
     crate::machine::move_to(0);
     started.expect("a thread");
@@ -66,7 +67,7 @@ fn begin(node: Node, command: impl FnOnce() -> Result<(), Error> + Send + 'stati
 }
 
 fn take(outcome: &Outcome) -> Option<Result<(), Error>> {
-    outcome.lock().unwrap_or_else(PoisonError::into_inner).take()
+    lock(outcome).take()
 }
 
 /// Whether the others have this server as a voter, as one of them says.

@@ -9,6 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use vervet_model::lock;
 
 /// Transactions of an episode.
 const EPISODE_TRANSACTIONS: u64 = 2_000;
@@ -33,7 +34,7 @@ struct Options {
     /// This process is the one of an episode.
     is_episode: bool,
     /// The core that it runs on.
-    core: Option<usize>,
+    core: usize,
 }
 
 fn options() -> Result<Options, String> {
@@ -46,7 +47,7 @@ fn options() -> Result<Options, String> {
         traps: false,
         until_wrong: false,
         is_episode: false,
-        core: None,
+        core: 0,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -64,7 +65,7 @@ fn options() -> Result<Options, String> {
             }
             "--trap" => options.traps = true,
             "--until-wrong" => options.until_wrong = true,
-            "--core" => options.core = usize::try_from(number()?).ok(),
+            "--core" => options.core = usize::try_from(number()?).unwrap_or(0),
             "--episode" => options.is_episode = true,
             "--fault" => {
                 let name = arguments.next().unwrap_or_default();
@@ -105,9 +106,7 @@ fn folder() -> PathBuf {
 }
 
 fn in_process(options: &Options) -> ExitCode {
-    if let Some(core) = options.core {
-        run_on(core);
-    }
+    run_on(options.core);
     let folder = folder();
     let plan = Plan {
         seed: options.seed,
@@ -166,7 +165,10 @@ impl Sums {
     }
 }
 
-/// The verdict of an episode: its line, or why it is wrong.
+/// Begins the reason of an episode that has come to no verdict.
+const NO_VERDICT: &str = "no verdict: ";
+
+/// The verdict of an episode: its line, or why it is wrong or there is none.
 fn run(core: usize, seed: u64, transactions: u64, fault: Option<&str>) -> Result<String, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
@@ -176,13 +178,13 @@ fn run(core: usize, seed: u64, transactions: u64, fault: Option<&str>) -> Result
         command.args(["--fault", fault]);
     }
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = child.map_err(|error| format!("the episode did not start: {error}"))?;
+    let mut child = child.map_err(|error| format!("{NO_VERDICT}the episode did not start: {error}"))?;
     let begun = Instant::now();
     while child.try_wait().map_err(|error| error.to_string())?.is_none() {
         if begun.elapsed() > EPISODE_TIME_MAX {
             _ = child.kill();
             _ = child.wait();
-            return Err(format!("it did not end within {} s", EPISODE_TIME_MAX.as_secs()));
+            return Err(format!("{NO_VERDICT}it did not end within {} s", EPISODE_TIME_MAX.as_secs()));
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -193,7 +195,7 @@ fn run(core: usize, seed: u64, transactions: u64, fault: Option<&str>) -> Result
         Some(line) if line.starts_with("wrong ") => Err(line["wrong ".len()..].to_owned()),
         _ => {
             let errors = String::from_utf8_lossy(&output.stderr);
-            Err(errors.lines().last().unwrap_or("it ended without a verdict").to_owned())
+            Err(format!("{NO_VERDICT}{}", errors.lines().last().unwrap_or("it said nothing")))
         }
     }
 }
@@ -213,12 +215,12 @@ fn all(options: &Options) -> (u64, u64) {
                     if seed >= options.seed + count {
                         return;
                     }
-                    if options.until_wrong && sums.lock().is_ok_and(|sums| sums.1 > 0) {
+                    if options.until_wrong && lock(sums).1 > 0 {
                         return;
                     }
                     let left = options.transactions - (seed - options.seed) * EPISODE_TRANSACTIONS;
                     let verdict = run(core, seed, left.min(EPISODE_TRANSACTIONS), None);
-                    let mut sums = sums.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    let mut sums = lock(sums);
                     match verdict {
                         Ok(line) => sums.0.add(&line),
                         Err(why) => {
@@ -281,8 +283,12 @@ fn planted(options: &Options) -> (u64, u64) {
                             return;
                         }
                         if let Err(why) = run(core, seed, EPISODE_TRANSACTIONS, Some(name)) {
+                            if why.starts_with(NO_VERDICT) {
+                                println!("{name}: seed {seed}: {why}");
+                                continue;
+                            }
                             is_found.store(true, Ordering::Relaxed);
-                            let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                            let mut found = lock(found);
                             if found.as_ref().is_none_or(|(other, _)| seed < *other) {
                                 *found = Some((seed, why));
                             }

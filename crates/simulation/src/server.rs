@@ -4,8 +4,8 @@
 //! A life of a server begins with [`Server::start`] and ends with [`Server::kill`], or in order with
 //! [`Server::end`]. Each life has a node of its own. Between lives its disk stays: the log of the voter is on
 //! a simulated disk, which forgets what was not synced; other files are real ones in memory.
-//! Clients put requests into the mailbox of a life and look for the answer; whoever has a request at a
-//! server that dies gets none.
+//! Clients put requests into the mailbox of a life and look for the answer. A request at a server that dies
+//! gets none. No thread waits while it has the lock of a mailbox.
 
 use crate::disk::Disk;
 use crate::machine::{self, Node};
@@ -13,10 +13,11 @@ use crate::transaction::{Answer, Request, answer, execute};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use vervet::{DatabaseOptions, Environment};
 use vervet_cluster::Cluster;
+use vervet_model::lock;
 
 /// Threads of a server that answer clients.
 const WORKERS: usize = 16;
@@ -26,11 +27,6 @@ const LOOK_NS: u64 = 50_000_000;
 
 /// How long a thread waits for a request.
 const IDLE_NS: u64 = 10_000_000_000;
-
-/// Locks what no thread locks while it waits.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A request, and where its answer goes.
 pub(crate) struct Job {

@@ -256,6 +256,7 @@ pub(crate) fn execute(database: &Database, request: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(request);
     let answer = match database.update(&text) {
         Ok(_) => DONE,
+        Err(error) if is_wrong(&error) => return error.to_string().into_bytes(),
         Err(error) if outcome_of(&error) == Outcome::Unknown => UNKNOWN,
         Err(_) => REFUSED,
     };
@@ -263,19 +264,22 @@ pub(crate) fn execute(database: &Database, request: &[u8]) -> Vec<u8> {
 }
 
 /// Sends an update on to the leader, as the server for HTTP does.
-fn send_on(cluster: &Cluster, text: &str) -> Outcome {
+fn send_on(cluster: &Cluster, text: &str) -> Result<Outcome, String> {
     let begun = std::time::Instant::now();
     loop {
         match cluster.taker().map(|taker| cluster.forward(&taker, text.as_bytes())) {
-            Some(Ok(Err(_))) => return Outcome::Unknown,
+            Some(Ok(Err(_))) => return Ok(Outcome::Unknown),
             Some(Ok(Ok(answer))) if !answer.is_empty() => {
                 return match answer.as_slice() {
-                    DONE => Outcome::Committed(None),
-                    REFUSED => Outcome::Refused,
-                    _ => Outcome::Unknown,
+                    DONE => Ok(Outcome::Committed(None)),
+                    REFUSED => Ok(Outcome::Refused),
+                    UNKNOWN => Ok(Outcome::Unknown),
+                    other => Err(String::from_utf8_lossy(other).into_owned()),
                 };
             }
-            _ if cluster.has_resigned() || begun.elapsed() >= LEADER_WAIT => return Outcome::Refused,
+            _ if cluster.has_resigned() || begun.elapsed() >= LEADER_WAIT => {
+                return Ok(Outcome::Refused);
+            }
             _ => std::thread::sleep(LEADER_INTERVAL),
         }
     }
@@ -309,12 +313,14 @@ fn commit(line: &str) -> Option<Commit> {
     Some(commit)
 }
 
-/// The answer to a read that has failed: partitions of other servers may not be reachable.
+/// Whether an error is one that no fault explains.
+fn is_wrong(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Internal)
+}
+
+/// The answer to a request that has failed: partitions of other servers may not be reachable.
 fn failed(error: Error) -> Answer {
-    match error.kind() {
-        ErrorKind::Unavailable | ErrorKind::Deadline => Answer::Unavailable,
-        _ => Answer::Wrong(error.to_string()),
-    }
+    if is_wrong(&error) { Answer::Wrong(error.to_string()) } else { Answer::Unavailable }
 }
 
 /// Answers a request at a server.
@@ -323,18 +329,18 @@ pub(crate) fn answer(cluster: &Arc<Cluster>, request: &Request) -> Answer {
     match request {
         Request::Transaction { number, client, steps, isolation } => {
             let (outcome, seen, error) = transact(database, *number, *client, steps, *isolation);
-            match error.filter(|error| matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Internal)) {
+            match error.filter(is_wrong) {
                 Some(error) => Answer::Wrong(error.to_string()),
                 None => Answer::Done(outcome, seen),
             }
         }
         Request::Update { number, client, keys, once } => {
             let text = replacement(*number, keys, Some((*client, *once)));
-            Answer::Done(send_on(cluster, &text), Vec::new())
+            send_on(cluster, &text).map_or_else(Answer::Wrong, |done| Answer::Done(done, Vec::new()))
         }
         Request::Read { strict } => {
-            if *strict && cluster.catch_up(STRICT_WAIT).is_err() {
-                return Answer::Unavailable;
+            if *strict && let Err(error) = cluster.catch_up(STRICT_WAIT) {
+                return failed(error);
             }
             // A server that has just begun shows what was committed before only when it says so.
             if !strict && !cluster.changes().is_some_and(|changes| changes.is_complete) {
@@ -353,7 +359,8 @@ pub(crate) fn answer(cluster: &Arc<Cluster>, request: &Request) -> Answer {
         Request::Feed { after } => match feed(database, *after) {
             Ok(commits) => Answer::Commits(commits),
             Err(FeedRefusal::Gone(_)) => Answer::Gone,
-            Err(_) => Answer::Unavailable,
+            Err(FeedRefusal::Future(_)) => Answer::Unavailable,
+            Err(FeedRefusal::Failed(error)) => failed(error),
         },
         Request::Voters => {
             let voters = cluster.changes().and_then(|changes| changes.voters);
@@ -362,7 +369,7 @@ pub(crate) fn answer(cluster: &Arc<Cluster>, request: &Request) -> Answer {
         Request::Status => Answer::Status(format!("{:?}", cluster.changes())),
         Request::Merge => match cluster.merge_changes() {
             Ok(_) => Answer::Merged,
-            Err(_) => Answer::Unavailable,
+            Err(error) => failed(error),
         },
     }
 }

@@ -256,7 +256,7 @@ fn what_would_harm_the_cluster_is_refused() {
     assert_eq!(error.kind(), ErrorKind::Input, "{error}");
     assert!(servers.directory("b").join(MAP_FILE).exists(), "the directory of another server stays");
     let key = servers.folder.path().join("servers").join(AUTHORITY_KEY_FILE);
-    for (address, http) in [("nowhere".to_owned(), None), (free_address(), Some("http://here".to_owned()))] {
+    for (address, http) in [("nowhere".to_owned(), None), (free_address(), Some("here".to_owned()))] {
         let options = InviteOptions { name: "d".to_owned(), address, http };
         let error = invite(&Environment::real(), &directory, &key, &options, &servers.directory("d"));
         assert_eq!(error.expect_err("no address").kind(), ErrorKind::Input);

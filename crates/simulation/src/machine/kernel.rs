@@ -89,12 +89,21 @@ pub(super) fn wake_really(gate: &AtomicU32) {
     unsafe { call(libc::SYS_futex, [gate.as_ptr() as c_long, WAKE, 1, 0, 0, 0]) };
 }
 
-/// Runs all threads of this process on one core: a change from one to the other costs less than half.
-pub(crate) fn run_on(core: usize) {
+/// Runs all threads of this process on one core, the `number`-th that it may use: a change from one thread to
+/// the other costs less than half then, and the code under test sees one core on every machine.
+pub(crate) fn run_on(number: usize) {
     let mut set = std::mem::MaybeUninit::<libc::cpu_set_t>::zeroed();
-    // SAFETY: a set of zeros is an empty one; without the right to choose cores nothing happens.
+    let bytes = size_of::<libc::cpu_set_t>();
+    // SAFETY: a set of zeros is an empty one. Without the right to choose cores nothing happens.
     unsafe {
-        libc::CPU_SET(core, set.assume_init_mut());
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set.as_ptr());
+        if libc::sched_getaffinity(0, bytes, set.as_mut_ptr()) != 0 {
+            return;
+        }
+        let allowed = set.assume_init();
+        let cores: Vec<usize> = (0..8 * bytes).filter(|core| libc::CPU_ISSET(*core, &allowed)).collect();
+        let Some(core) = cores.get(number % cores.len().max(1)) else { return };
+        let mut one = std::mem::MaybeUninit::<libc::cpu_set_t>::zeroed();
+        libc::CPU_SET(*core, one.assume_init_mut());
+        libc::sched_setaffinity(0, bytes, one.as_ptr());
     }
 }
