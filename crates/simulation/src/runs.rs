@@ -121,7 +121,8 @@ fn in_process(options: &Options) -> ExitCode {
         Ok(Err(why)) => (1, format!("wrong {why}")),
         Err(_) => (1, "wrong a thread of the episode has panicked".to_owned()),
     };
-    println!("{text}");
+    // One line, whatever a panic says.
+    println!("{}", text.replace('\n', " "));
     if options.tells.is_none() {
         _ = std::fs::remove_dir_all(&folder);
     }
