@@ -47,12 +47,6 @@ const MUTANTS: &[Mutant] = &[
               let confirmed = match Ok::<_, std::fmt::Error>((own.map(|index| openraft::LogId::<u64>::new(Default::default(), index)), ())) {",
     },
     Mutant {
-        name: "a server shows the graph before it has what it showed",
-        file: "crates/cluster/src/voting.rs",
-        old: "if last >= course.whole_from {",
-        new: "if last >= course.whole_from.min(0) {",
-    },
-    Mutant {
         name: "data of a server that lacks entries are copied",
         file: "crates/cluster/src/fetch.rs",
         old: "Ok((position, files)) if position >= least => {",
