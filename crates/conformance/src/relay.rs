@@ -126,8 +126,8 @@ impl Drop for Relays {
     }
 }
 
-/// Passes on what comes from `source` until its end. Another thread waits for the delay of each chunk, so
-/// that a slow link has the throughput of a fast one.
+/// Sends the bytes of `source` to `sink` until `source` ends. A second thread waits for the delay of each
+/// chunk: a slow link has the throughput of a fast one.
 fn pass_on(mut source: TcpStream, sink: TcpStream, link: Arc<Link>, is_over: Arc<AtomicBool>) {
     let prepared = source.set_read_timeout(Some(LOOK_MAX)).and_then(|()| sink.set_nodelay(true));
     let Ok(end) = prepared.and_then(|()| source.try_clone()) else { return };

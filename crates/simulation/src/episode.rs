@@ -353,9 +353,12 @@ fn settle(
     for (at, server) in servers.iter().enumerate() {
         let life = server.life.as_ref();
         shared.tell(|| {
-            let status = life.and_then(|life| life.ask(Request::Status, ANSWER_NS));
+            let status = match life.and_then(|life| life.ask(Request::Status, ANSWER_NS)) {
+                Some(Answer::Status(status)) => status,
+                _ => "it does not answer".to_owned(),
+            };
             let state = life.map(|life| (life.state(), life.failure()));
-            format!("server {at}: {state:?} {status:?}")
+            format!("server {at}: {state:?} {status}")
         });
     }
     if shared.plan.traps {

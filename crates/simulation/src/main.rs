@@ -11,7 +11,6 @@
 //! is a process of its own, since what a dead server owned stays.
 //! # Planted faults
 //! With `--fault NAME` an episode makes a mistake on purpose, which the judge must find.
-#![cfg_attr(not(all(target_os = "linux", target_env = "gnu")), allow(unused))]
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod disk;

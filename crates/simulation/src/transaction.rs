@@ -92,7 +92,7 @@ pub(crate) enum Answer {
     Count(u64),
     Merged,
     Voters(Vec<String>),
-    Status(#[allow(dead_code, reason = "printed")] String),
+    Status(String),
     /// It does not answer this at present.
     Unavailable,
     /// The log does not have these commits any more.

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | reads and writes | a session of Gremlin at the leader: a request for each operation, then a commit |
 //! | writes alone | half of them so; else one update of SPARQL at any server, which sends it on |
-//! | reads alone | a quarter each: a session at the leader; a strict session at any server; a strict query of SPARQL at any server; a query there that is not strict |
+//! | reads alone | a quarter each: session at the leader; strict session, strict query, query at any server |
 //!
 //! A client finds the leader by the refusals of others, or tries them in turn. What happens before a commit
 //! is sent has no effect. A commit without an answer, or with the error that its outcome is unknown, has an
