@@ -85,9 +85,8 @@ fn take_place(directory: &Path) -> Outcome {
 fn make(arguments: &ClusterInitArguments) -> Outcome {
     let running = interrupt::start();
     let options = shape(&arguments.shape, &SHAPE)?;
-    let is_replicated = options.replicas > 1 && options.replicas == options.servers.len();
-    if is_replicated && arguments.from.is_none() && arguments.data.is_empty() {
-        let what = "servers that each have the whole graph do not load it together".to_owned();
+    if options.replicas > 1 && arguments.from.is_none() && arguments.data.is_empty() {
+        let what = "servers that have replicas of partitions do not load them together".to_owned();
         return Err(Failure::Usage(what, "name a database (--from) or files (--data)".to_owned()));
     }
     check_new(&options, &arguments.directory)?;

@@ -2,7 +2,8 @@
 
 use crate::cluster::{log_directory, open_files, open_origin};
 use crate::damage::with_remedy;
-use crate::map::ClusterMap;
+use crate::layout::remote_parts;
+use crate::map::{ClusterMap, ServerEntry};
 use crate::origin::has_log;
 use std::path::Path;
 use std::sync::Arc;
@@ -58,10 +59,8 @@ fn verify(directory: &Path, options: &DatabaseOptions) -> Result<Checked> {
     let (files, build) = (&generation.files, generation.origin);
     let own = map.own()?;
     files.verify_files(&own.partitions)?;
-    let others = map.servers.iter().filter(|entry| entry.name != own.name && !map.is_replicated());
-    let others: Vec<_> = others
-        .map(|entry| (Arc::new(Elsewhere(entry.name.clone())) as Arc<dyn Remote>, entry.partitions.clone()))
-        .collect();
+    let elsewhere = |entry: &ServerEntry| Some(Arc::new(Elsewhere(entry.name.clone())) as Arc<dyn Remote>);
+    let others = remote_parts(&map, files.build(), &elsewhere);
     let [own_only, _] = files.bases(&own.partitions, &others)?;
     own_only.validate()?;
     let log = log_directory(directory, build);

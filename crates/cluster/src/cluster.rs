@@ -9,6 +9,7 @@ use crate::forwarding::{FORWARD, Forwarded, Receiver};
 use crate::generation::{Generation, newest_path};
 use crate::identity::open_identity;
 use crate::init::AUTHORITY_FILE;
+use crate::layout::remote_parts;
 use crate::load::adopt;
 use crate::map::{ClusterMap, ServerEntry};
 use crate::members::{self, Members, Other};
@@ -27,7 +28,7 @@ use vervet::{Database, DatabaseOptions, Durability, Environment};
 use vervet_driver_cluster::{ClusterCounts, ClusterDriver, Servers};
 use vervet_driver_local::LocalDriver;
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
-use vervet_partition::{PartitionDirectory, PartitionedBase, Remote, RemotePart};
+use vervet_partition::{PartitionDirectory, PartitionedBase, Remote};
 use vervet_peer::{Counts, Faults, Handler, Hello, Identity, PeerServer};
 use vervet_raft::Replica;
 
@@ -258,11 +259,11 @@ impl Cluster {
         };
         let members = Arc::new(Members::new(place, map.clone())?);
         let peers = members.parts();
-        let others = map.servers.iter().filter(|entry| entry.name != own.name && !map.is_replicated());
-        let remote = |(peer, entry): (&Arc<PeerPart>, &ServerEntry)| {
-            (Arc::clone(peer) as Arc<dyn Remote>, entry.partitions.clone())
+        let remote_of = |entry: &ServerEntry| {
+            let peer = peers.iter().find(|peer| peer.peer().name() == entry.name);
+            peer.map(|peer| Arc::clone(peer) as Arc<dyn Remote>)
         };
-        let remotes: Vec<RemotePart> = peers.iter().zip(others).map(remote).collect();
+        let remotes = remote_parts(&map, files.build(), &remote_of);
         let [answering, reading] = files.bases(&own.partitions, &remotes)?;
         let start = generation.start(Arc::clone(&reading));
         // What no other server reads is not held: merged data replace it.
@@ -272,10 +273,6 @@ impl Cluster {
                 [Arc::clone(&empty), empty]
             }
             false => [answering, reading],
-        };
-        let remote_of = |entry: &ServerEntry| {
-            let peer = peers.iter().find(|peer| peer.peer().name() == entry.name);
-            peer.map(|peer| Arc::clone(peer) as Arc<dyn Remote>)
         };
         // By name, so that all servers number them alike, whatever the order of their maps.
         let reads = |entry: &&ServerEntry| entry.name == own.name || !map.is_replicated();
@@ -591,7 +588,7 @@ impl Cluster {
         let deadline = Instant::now().checked_add(timeout).map(|end| (end, timeout));
         let ping = |peer: &PeerPart| {
             let _limits = ThreadLimits { deadline, ..ThreadLimits::default() }.enter();
-            peer.peer().ping()
+            peer.ping()
         };
         let (map, peers) = (self.map(), self.members.parts());
         let answers = std::thread::scope(|scope| {

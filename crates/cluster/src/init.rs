@@ -12,6 +12,7 @@
 
 use crate::files::{create_private, failed};
 use crate::generation::{CHECKPOINT_FILE, Checkpoint, DATA};
+use crate::layout::partitions_of;
 use crate::map::{ClusterMap, MAP_FILE, ServerEntry};
 use crate::voting::mark_new;
 use std::fs::{self, File, TryLockError};
@@ -47,7 +48,7 @@ pub struct InitOptions {
     pub servers: Vec<ServerEntry>,
     /// The server that takes changes; `None`: the graph does not change.
     pub writer: Option<String>,
-    /// How many servers have each partition: one, or all.
+    /// How many servers have each partition.
     pub replicas: usize,
     /// The servers that have the log of changes, one of which leads; see [`ClusterMap::voters`].
     pub voters: Vec<String>,
@@ -111,10 +112,10 @@ pub fn check_new(options: &InitOptions, directory: &Path) -> Result<ClusterMap> 
     partitioning(options, 0)?;
     let count = options.servers.len();
     let has_all = options.replicas == count;
-    if options.replicas != 1 && !has_all {
+    if options.replicas == 0 || options.replicas > count {
         let what = format!("{} replicas of each partition over {count} servers", options.replicas);
-        return Err(Error::new(ErrorKind::Unsupported, what)
-            .with_hint("give each partition to one server, or all to every one"));
+        let hint = format!("name a number of replicas between 1 and {count}");
+        return Err(Error::new(ErrorKind::Input, what).with_hint(hint));
     }
     if count == 0 || count > options.partitions && !has_all {
         let what = format!("{} partitions cannot be given to {count} servers", options.partitions);
@@ -125,8 +126,7 @@ pub fn check_new(options: &InitOptions, directory: &Path) -> Result<ClusterMap> 
     let mut servers = options.servers.clone();
     for (number, server) in servers.iter_mut().enumerate() {
         if server.partitions.is_empty() {
-            let is_here = |partition: &usize| has_all || partition % count == number;
-            server.partitions = (0..options.partitions).filter(is_here).collect();
+            server.partitions = partitions_of(number, count, options.partitions, options.replicas).collect();
         }
     }
     let map = ClusterMap {

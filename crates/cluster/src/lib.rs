@@ -5,7 +5,8 @@
 //! query language, interface and endpoint works on every server, and gives the answers of one database.
 //!
 //! # Shape
-//! `map`: which server has which partitions, a file. `init`: making the directories. `cluster`: opening one.
+//! `map`: which server has which partitions, a file. `layout`: which of them is asked. `init`: making the
+//! directories. `cluster`: opening one.
 //! `check`: verifying one. `damage`: remedies. `peer_part`: another server. `reachability`: which of them
 //! answer. `following`: changes from the log of another server. `writer_log`, `voter_log`: logs for the
 //! change feed. `origin`: which cluster a log belongs to. `voting`: changes whose log several servers have.
@@ -34,6 +35,7 @@ mod generation;
 mod identity;
 mod init;
 mod invite;
+mod layout;
 mod load;
 mod map;
 mod members;

@@ -3,7 +3,7 @@
 //! writes the file anew (`members.rs`).
 
 use serde::Deserialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_raft::VOTERS_MAX;
@@ -61,7 +61,7 @@ pub struct ServerEntry {
     /// Its number among the voters, once servers have joined or left; `None`: its rank by name, from 1 on.
     #[serde(default)]
     pub number: Option<u16>,
-    /// The partitions that it has: those that no other server has, or all.
+    /// The partitions that it has.
     pub partitions: Vec<usize>,
 }
 
@@ -269,6 +269,30 @@ impl ClusterMap {
         self.servers.len() > 1 && self.servers.windows(2).all(|two| of(&two[0]) == of(&two[1]))
     }
 
+    /// How many servers have each partition, at least.
+    #[must_use]
+    pub fn replicas(&self) -> usize {
+        let mut counts = BTreeMap::<usize, usize>::new();
+        for partition in self.servers.iter().flat_map(|entry| &entry.partitions) {
+            *counts.entry(*partition).or_default() += 1;
+        }
+        counts.into_values().min().unwrap_or(1)
+    }
+
+    /// All partitions.
+    #[must_use]
+    pub fn partitions(&self) -> BTreeSet<usize> {
+        self.servers.iter().flat_map(|entry| entry.partitions.iter().copied()).collect()
+    }
+
+    /// The partitions that no server has but those for which `is_away` holds.
+    #[must_use]
+    pub fn partitions_without(&self, is_away: impl Fn(&ServerEntry) -> bool) -> BTreeSet<usize> {
+        let there = self.servers.iter().filter(|entry| !is_away(entry));
+        let there: BTreeSet<usize> = there.flat_map(|entry| entry.partitions.iter().copied()).collect();
+        self.partitions().difference(&there).copied().collect()
+    }
+
     /// The entry of the server itself.
     ///
     /// # Errors
@@ -328,6 +352,10 @@ mod tests {
         copies.servers[0].partitions = vec![3, 0, 1, 2];
         copies.servers[1].partitions = vec![0, 1, 2, 3];
         assert!(copies.is_replicated());
+        let without = |map: &ClusterMap, name: &str| map.partitions_without(|entry| entry.name == name);
+        assert_eq!((map().replicas(), copies.replicas()), (1, 2));
+        assert_eq!(without(&map(), "a"), BTreeSet::from([0, 2]));
+        assert_eq!(without(&copies, "a"), BTreeSet::new());
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl Reachability {
             let cancelled = Some(Arc::clone(&stop.cancelled));
             let _limits = ThreadLimits { cancelled, ..ThreadLimits::default() }.enter();
             while !stop.is_stopped_after(Duration::ZERO) {
-                state.note(peer.peer().ping());
+                state.note(peer.ping());
                 if stop.is_stopped_after(PING_INTERVAL) {
                     break;
                 }

@@ -22,6 +22,9 @@ use vervet_model::Watch;
 
 static SERVERS: OnceLock<usize> = OnceLock::new();
 
+/// How many of them have each partition.
+static REPLICAS: OnceLock<usize> = OnceLock::new();
+
 /// Whether the graphs of cases have changes: see `changes`.
 static WITH_CHANGES: OnceLock<()> = OnceLock::new();
 
@@ -48,6 +51,17 @@ pub fn choose(count: usize) -> Result<(), String> {
         return Err(format!("{count} processes: 1 to 16 are possible"));
     }
     SERVERS.set(count).map_err(|_| "the number of processes is chosen twice".to_owned())
+}
+
+/// So many of the processes have each partition from now on.
+///
+/// # Errors
+/// It is not from 1 to 16; another number was chosen before.
+pub fn choose_replicas(count: usize) -> Result<(), String> {
+    if !(1..=16).contains(&count) {
+        return Err(format!("{count} replicas: 1 to 16 are possible"));
+    }
+    REPLICAS.set(count).map_err(|_| "the number of replicas is chosen twice".to_owned())
 }
 
 /// From now on the graphs of cases have changes.
@@ -125,7 +139,8 @@ pub(crate) fn spread_to_write(database: &Database) -> Result<Spread, String> {
 fn spread_over(database: &Database, count: usize, writer: Option<&str>) -> Result<Spread, String> {
     let failed = |error: &dyn std::fmt::Display| format!("a cluster of {count} processes: {error}");
     let partitions = (count * PARTITIONS_EACH).next_power_of_two();
-    let (folder, mut made) = directories_with(database, count, partitions, writer)?;
+    let (folder, mut made) =
+        directories_with(database, count, (partitions, REPLICAS.get().copied().unwrap_or(1)), writer)?;
     let others = made.split_off(1);
     PROCESSES.with_borrow_mut(|processes| {
         while processes.len() < others.len() {
@@ -144,13 +159,23 @@ pub(crate) fn directories(
     count: usize,
     partitions: usize,
 ) -> Result<(tempfile::TempDir, Vec<PathBuf>), String> {
-    directories_with(database, count, partitions, None)
+    directories_with(database, count, (partitions, 1), None)
+}
+
+/// As [`directories`]; several servers have each partition.
+pub(crate) fn directories_with_replicas(
+    database: &Database,
+    count: usize,
+    partitions: usize,
+    replicas: usize,
+) -> Result<(tempfile::TempDir, Vec<PathBuf>), String> {
+    directories_with(database, count, (partitions, replicas), None)
 }
 
 fn directories_with(
     database: &Database,
     count: usize,
-    partitions: usize,
+    partitions: (usize, usize),
     writer: Option<&str>,
 ) -> Result<(tempfile::TempDir, Vec<PathBuf>), String> {
     let failed = |error: &dyn std::fmt::Display| format!("a cluster of {count} processes: {error}");
@@ -171,13 +196,13 @@ pub(crate) fn directories_at(
     addresses: &[String],
     partitions: usize,
 ) -> Result<(tempfile::TempDir, Vec<PathBuf>), String> {
-    directories_of(database, addresses, partitions, None)
+    directories_of(database, addresses, (partitions, 1), None)
 }
 
 fn directories_of(
     database: &Database,
     addresses: &[String],
-    partitions: usize,
+    (partitions, replicas): (usize, usize),
     writer: Option<&str>,
 ) -> Result<(tempfile::TempDir, Vec<PathBuf>), String> {
     let count = addresses.len();
@@ -188,6 +213,7 @@ fn directories_of(
     let folder = folder.map_err(|error| failed(&error))?;
     let mut options = InitOptions::on_host(count, partitions, "127.0.0.1", (0, 0));
     options.writer = writer.map(str::to_owned);
+    options.replicas = replicas;
     // Small graphs would get runs of one number.
     options.run_bits = u32::try_from(database.snapshot().statement_count() % 4).ok();
     for (server, address) in options.servers.iter_mut().zip(addresses) {

@@ -57,6 +57,7 @@ fn main() -> ExitCode {
     }
     let chosen = take(&mut arguments, "--partitions", partitions::choose)
         .and_then(|()| take(&mut arguments, "--cluster", cluster::choose))
+        .and_then(|()| take(&mut arguments, "--replicas", cluster::choose_replicas))
         .and_then(|()| choose_device(&mut arguments));
     match chosen.and_then(|()| run(&arguments)) {
         Ok(mut report) => {

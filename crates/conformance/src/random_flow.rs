@@ -8,7 +8,7 @@
 //! (`random_computed.rs`).
 //! Every step that can runs at all servers; in a third configuration, light queries read in place.
 
-use crate::cluster::directories;
+use crate::cluster::{directories, directories_with_replicas};
 use crate::random;
 use crate::random::Verdict;
 use crate::random_computed;
@@ -145,7 +145,9 @@ struct Forms {
     embedded: Database,
     twin: Twin,
     servers: Vec<Cluster>,
-    _folder: tempfile::TempDir,
+    /// Two of them have each partition. With an odd graph, one is away.
+    with_replicas: Vec<Cluster>,
+    _folders: [tempfile::TempDir; 2],
 }
 
 impl Forms {
@@ -158,7 +160,14 @@ impl Forms {
         let (folder, made) = directories(&embedded, SERVERS, PARTITIONS)?;
         let open = |directory: &std::path::PathBuf| Cluster::open(directory, &DatabaseOptions::default());
         let servers = made.iter().map(open).collect::<vervet::Result<_>>().map_err(|error| failed(&error))?;
-        Ok(Self { number, trig, embedded, twin, servers, _folder: folder })
+        let (other_folder, mut made) = directories_with_replicas(&embedded, SERVERS, PARTITIONS, 2)?;
+        if number % 2 == 1 {
+            made.remove(usize::try_from(number / 2).unwrap_or(0) % SERVERS);
+        }
+        let opened = made.iter().map(open).collect::<vervet::Result<_>>();
+        let with_replicas = opened.map_err(|error| failed(&error))?;
+        let _folders = [folder, other_folder];
+        Ok(Self { number, trig, embedded, twin, servers, with_replicas, _folders })
     }
 }
 
@@ -181,17 +190,23 @@ impl Suite {
             self.count();
             self.forms = Some(Forms::new(number)?);
         }
-        let Some(Forms { trig, embedded, twin, servers, .. }) = &self.forms else {
+        let Some(Forms { trig, embedded, twin, servers, with_replicas, .. }) = &self.forms else {
             return Err("no graph".to_owned());
         };
         let (text, limited) = query(seed);
         let answer = |database: &Database, configuration| random::ours(database, &text, configuration, true);
         let expected = answer(embedded, CONFIGURATIONS[0]);
-        let asked = servers.get(usize::try_from(seed).unwrap_or(0) % SERVERS);
-        let cluster = asked.ok_or_else(|| "no server".to_owned())?.database();
+        let asked = |servers: &'_ [Cluster]| {
+            let asked = servers.get(usize::try_from(seed).unwrap_or(0) % servers.len().max(1));
+            asked.map(|server| server.database().clone()).ok_or_else(|| "no server".to_owned())
+        };
+        let (cluster, redundant) = (asked(servers)?, asked(with_replicas)?);
         for configuration in CONFIGURATIONS {
-            for (name, database) in [("without connections", twin.database()), ("over connections", cluster)]
-            {
+            for (name, database) in [
+                ("without connections", twin.database()),
+                ("over connections", &cluster),
+                ("with replicas", &redundant),
+            ] {
                 let found = answer(database, configuration);
                 let is_equal = match (&found, &expected) {
                     (Outcome::Rows(found), Outcome::Rows(expected)) if limited => {

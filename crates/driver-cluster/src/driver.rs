@@ -8,6 +8,8 @@ use crate::servers::Servers;
 use crate::task::{
     Answered, ReceivedTask, Task, kind, read_delivered, read_delivery, write_delivered, write_delivery,
 };
+use oxrdf::Term;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +17,7 @@ use vervet_driver_local::{Driver, LocalDriver, Parallelism, is_heavy};
 use vervet_expression::Evaluator;
 use vervet_kernel::plan::{Pipeline, Plan, Profile, Sent, Step};
 use vervet_kernel::{Batch, Control, Flow, Gate, Results, Run, Shared, ends_early, needs_one_thread};
-use vervet_model::Result;
+use vervet_model::{ErrorKind, Result};
 use vervet_snapshot::Snapshot;
 
 /// Runs plans over the servers of a cluster: light ones here, reading the other servers, heavy ones at all
@@ -27,6 +29,22 @@ pub struct ClusterDriver {
     counters: Counters,
     /// Whether the newest version has changes, so that queries run where they are asked: for notes.
     has_changes: OnceLock<Probe>,
+}
+
+/// How often a query begins at all servers while one does not answer whose partitions others have.
+const ATTEMPTS_MAX: usize = 2;
+
+/// A query that is asked here.
+struct Asked<'q> {
+    plan: &'q Plan,
+    snapshot: &'q dyn Snapshot,
+    evaluator: &'q Evaluator<'q>,
+    control: &'q Control<'q>,
+    parallelism: Parallelism,
+    input: &'q Batch,
+    profile: bool,
+    /// The terms that ids of the plan stand for.
+    computed: &'q [Term],
 }
 
 /// A question to the database whose queries the driver runs.
@@ -193,6 +211,37 @@ impl ClusterDriver {
         }
     }
 
+    /// Runs a query at all servers.
+    fn attempt(
+        &self,
+        servers: &Servers,
+        asked: &Asked<'_>,
+        sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
+    ) -> Result<Profile> {
+        let Asked { plan, snapshot, evaluator, control, parallelism, input, profile, computed } = *asked;
+        let solutions = AtomicU64::new(0);
+        let columns = Columns::of(plan);
+        let run = Run::new(plan, snapshot, evaluator, control, &solutions, profile).with_columns(columns.all);
+        let mut input = input.clone();
+        input.columns.resize(run.variables(), Vec::new());
+        let mut results = Results::new(plan, &run);
+        let mut figures = Profile::new(&plan.pipeline);
+        let execution = Execution {
+            host: &self.host,
+            servers,
+            rows_moved: &self.counters.rows_moved,
+            parallelism,
+            columns,
+            profile,
+            computed,
+            number: self.host.new_number(),
+        };
+        execution.pipeline(&plan.pipeline, 0, &run, &mut input, &mut figures, &mut |batch| {
+            results.push(batch, control, sink)
+        })?;
+        Ok(if profile { figures } else { Profile::default() })
+    }
+
     fn is_over_servers(&self, plan: &Plan, parallelism: Parallelism) -> bool {
         self.host.servers.count() > 1
             && (is_heavy(plan, parallelism) || !ends_early(plan))
@@ -244,25 +293,31 @@ impl Driver for ClusterDriver {
             control.set_heavy();
         }
         self.counters.queries.fetch_add(1, Ordering::Relaxed);
-        let solutions = AtomicU64::new(0);
-        let columns = Columns::of(plan);
-        let run = Run::new(plan, snapshot, evaluator, control, &solutions, profile).with_columns(columns.all);
-        input.columns.resize(run.variables(), Vec::new());
-        let mut results = Results::new(plan, &run);
-        let mut figures = Profile::new(&plan.pipeline);
-        let number = self.host.new_number();
-        let execution = Execution {
-            host: &self.host,
-            rows_moved: &self.counters.rows_moved,
-            parallelism,
-            columns,
-            profile,
-            computed,
-            number,
-        };
-        execution.pipeline(&plan.pipeline, 0, &run, input, &mut figures, &mut |batch| {
-            results.push(batch, control, sink)
-        })?;
-        Ok(if profile { figures } else { Profile::default() })
+        let asked =
+            Asked { plan, snapshot, evaluator, control, parallelism, input, profile, computed: &computed };
+        if !self.host.servers.has_replicas() {
+            return self.attempt(&self.host.servers, &asked, sink);
+        }
+        let held_bytes = control.memory_bytes();
+        let (mut avoided, mut is_begun) = (BTreeSet::new(), false);
+        for _ in 0..ATTEMPTS_MAX {
+            avoided.extend(self.host.servers.suspected());
+            let ended = self.attempt(&self.host.servers.assigned(&avoided), &asked, &mut |batch| {
+                is_begun = true;
+                sink(batch)
+            });
+            match ended {
+                // Others have the partitions of a server that does not answer.
+                Err(error) if error.kind() == ErrorKind::Unavailable && !is_begun => {
+                    control.shrink(control.memory_bytes().saturating_sub(held_bytes));
+                    avoided.extend(self.host.servers.suspected());
+                    self.host.servers.probe();
+                    control.check()?;
+                }
+                ended => return ended,
+            }
+        }
+        // Each of its requests finds a server that answers.
+        self.local.execute(plan, snapshot, evaluator, control, parallelism, input, profile, sink)
     }
 }

@@ -19,6 +19,7 @@ use crate::parts::{is_placed, number_of, placements};
 use crate::placement::{HEAD_ROWS_MAX, Placement};
 use crate::round::Query;
 use crate::rows::{GATHERED_ROWS, append_all};
+use crate::servers::Servers;
 use crate::task::{Job, bytes_of};
 use crate::wire::Wire;
 use oxrdf::Term;
@@ -43,13 +44,15 @@ const TABLES_BYTES_MAX: usize = 48 << 10;
 /// A query that runs at all servers.
 pub(crate) struct Execution<'d> {
     pub(crate) host: &'d Host,
+    /// As the query is assigned to them.
+    pub(crate) servers: &'d Servers,
     /// Counts rows that move between servers.
     pub(crate) rows_moved: &'d AtomicU64,
     pub(crate) parallelism: Parallelism,
     pub(crate) columns: Columns,
     pub(crate) profile: bool,
     /// The terms that ids of the plan stand for. Those that its steps compute stay here.
-    pub(crate) computed: Vec<Term>,
+    pub(crate) computed: &'d [Term],
     /// Its number, for its memory.
     pub(crate) number: u64,
 }
@@ -86,7 +89,7 @@ impl Execution<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<()> {
         let place =
-            |with_joins| placements(&self.host.servers, pipeline, self.columns, self.parallelism, with_joins);
+            |with_joins| placements(self.servers, pipeline, self.columns, self.parallelism, with_joins);
         let mut placements = place(true);
         let sent: Vec<&PlanStep> =
             placements.iter().flat_map(|placement| &pipeline.steps[placement.steps.clone()]).collect();
@@ -135,7 +138,7 @@ impl Execution<'_> {
         for (number, step) in Shared::joins_of(&pipeline.steps) {
             let Some(right) = step.step.nested().first() else { continue };
             let is_sent = sent.iter().any(|one| std::ptr::eq(*one, step));
-            if !is_sent && !is_placed(&self.host.servers, right, self.columns, self.parallelism) {
+            if !is_sent && !is_placed(self.servers, right, self.columns, self.parallelism) {
                 continue;
             }
             let mut table = JoinTable::new(step, run.variables())?;
@@ -193,14 +196,18 @@ impl Execution<'_> {
         let job = Job {
             now: evaluator.now().to_be_bytes(),
             base: evaluator.base().map(str::to_owned),
-            computed: self.computed.clone(),
+            computed: self.computed.to_vec(),
             tables,
             query: self.number,
             behind,
             memory_bytes: control.memory_limit(),
             profile: self.profile,
             is_heavy: control.is_heavy(),
-            ..placement.job(run.variables(), self.host.servers.own())
+            assignment: match self.servers.has_replicas() {
+                true => self.servers.assignment().to_vec(),
+                false => Vec::new(),
+            },
+            ..placement.job(run.variables(), self.servers.own())
         };
         let bytes = bytes_of(&job).ok_or_else(|| Error::internal("a part of a plan has no bytes"))?;
         Ok((job, bytes))
@@ -287,6 +294,7 @@ impl There<'_> {
         let bytes = run.control().memory_bytes();
         let query = Query {
             host: execution.host,
+            servers: execution.servers,
             job,
             job_bytes,
             control: run.control(),

@@ -4,15 +4,15 @@ use crate::inbox::Inboxes;
 use crate::output::Deliver;
 use crate::running::{Entered, Running};
 use crate::servers::Servers;
-use crate::task::{Answered, Job, STACK_BYTES, Task};
+use crate::task::{Answered, Job, Task};
+use crate::threads::spawn;
 use crate::worker::run_task;
 use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::{Builder, Scope, ScopedJoinHandle};
 use vervet_kernel::Gate;
-use vervet_model::{Error, Result, ThreadLimits};
+use vervet_model::{Result, ThreadLimits};
 
 /// See the header of this file.
 pub(crate) struct Host {
@@ -63,7 +63,15 @@ impl Host {
         entered: &Entered<'_>,
         deliver: &Deliver<'_>,
     ) -> Result<Answered> {
-        run_task(&self.servers, job, task, self.gate.clone(), entered.shared(), deliver)
+        let assigned;
+        let servers = match job.assignment.as_slice() {
+            [] => &*self.servers,
+            server_of => {
+                assigned = self.servers.with_assignment(server_of)?;
+                &assigned
+            }
+        };
+        run_task(servers, job, task, self.gate.clone(), entered.shared(), deliver)
     }
 
     /// Runs what a connection asks for: heavy work on a thread of its own with lower priority, since a thread
@@ -86,18 +94,6 @@ impl Host {
             thread.join().unwrap_or_else(|panic| resume_unwind(panic))
         })
     }
-}
-
-/// Starts a thread that runs tasks.
-///
-/// # Errors
-/// Io: the system has no more threads.
-pub(crate) fn spawn<'s, T: Send + 's>(
-    scope: &'s Scope<'s, '_>,
-    work: impl FnOnce() -> T + Send + 's,
-) -> Result<ScopedJoinHandle<'s, T>> {
-    let builder = Builder::new().name("task".to_owned()).stack_size(STACK_BYTES);
-    builder.spawn_scoped(scope, work).map_err(|error| Error::io("start a thread for a query", &error))
 }
 
 impl fmt::Debug for Host {

@@ -36,6 +36,7 @@ mod servers;
 mod task;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod wire;
 mod worker;
 

@@ -161,6 +161,7 @@ impl Placement {
             memory_bytes: None,
             profile: false,
             is_heavy: false,
+            assignment: Vec::new(),
         }
     }
 }

@@ -8,12 +8,14 @@
 //! # Invariants
 //! Each round has a number of its own, so nothing that is late arrives in another one.
 
-use crate::host::{Host, spawn};
+use crate::host::Host;
 use crate::inbox::{Inbox, Message};
 use crate::moved::{MovedRows, Terms};
 use crate::rows::{append, rows_max};
 use crate::running::{Backoff, Entered};
+use crate::servers::Servers;
 use crate::task::{Answered, Job, Outcome, Task};
+use crate::threads::spawn;
 use crate::wire::malformed;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -48,6 +50,8 @@ struct Lane {
 /// A query over all servers.
 pub(crate) struct Query<'q> {
     pub(crate) host: &'q Host,
+    /// As the query is assigned to them.
+    pub(crate) servers: &'q Servers,
     pub(crate) job: &'q Job,
     pub(crate) job_bytes: &'q [u8],
     pub(crate) control: &'q Control<'q>,
@@ -87,9 +91,9 @@ impl Query<'_> {
 
     /// Begins a round.
     fn open<T>(&self, is_listed: bool, run: impl FnOnce(&Round<'_>) -> Result<T>) -> Result<T> {
-        let Host { servers, inboxes, running, .. } = self.host;
+        let Host { inboxes, running, .. } = self.host;
         let number = self.host.new_number();
-        let entered = running.enter_own(servers.own(), (self.job.query, number));
+        let entered = running.enter_own(self.servers.own(), (self.job.query, number));
         let (memory, limit) = (Arc::clone(entered.shared().memory()), self.job.memory_bytes);
         let _held = memory.hold(self.held_bytes, limit)?;
         let inbox = inboxes.open(number, Inbox::new(self.job.variables, is_listed, memory, limit));
@@ -136,7 +140,7 @@ impl Query<'_> {
     /// What all servers answer to one task each. Those of other servers are sent before the own one begins.
     /// `None`: one has no room for it, or sends more rows than expected.
     fn small_outcomes(&self, rows: &Batch, round: &Round<'_>) -> Result<Option<Vec<Outcome>>> {
-        let servers = &*self.host.servers;
+        let servers = self.servers;
         let lanes = self.lanes(rows, 1)?;
         let mut request = Vec::new();
         self.control.leave();
@@ -225,7 +229,7 @@ impl Query<'_> {
 
     /// The tasks of each server that has some. `scans`: into how many tasks the scan of a server is cut.
     fn lanes(&self, rows: &Batch, scans: usize) -> Result<Vec<Lane>> {
-        let servers = &*self.host.servers;
+        let servers = self.servers;
         let mut lanes: Vec<Lane> = (0..servers.count())
             .map(|server| Lane { server, tasks: Vec::new(), next: AtomicUsize::new(0) })
             .collect();
@@ -271,7 +275,7 @@ impl Query<'_> {
 
     /// Runs tasks of a server one after the other.
     fn run_lane(&self, lane: &Lane, round: &Round<'_>) -> Result<()> {
-        let servers = &*self.host.servers;
+        let servers = self.servers;
         if lane.server == servers.own() && self.job.is_heavy {
             self.host.lower_priority();
         }

@@ -1,15 +1,36 @@
 //! The servers of a graph, as one of them sees them.
+//!
+//! # Shape
+//! Several servers may have a partition. The *assignment* of a query says which of them works on it: the
+//! server that is asked makes it, of servers that are not suspected to be down, and the job has it, so all
+//! servers of the query send the rows of a partition to the same one. Where each partition is at one server,
+//! there is one assignment, and jobs have none.
 
+use crate::threads::spawn;
+use crate::wire::malformed;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use vervet_kernel::plan::Access;
-use vervet_model::{Direction, Error, Id, Result};
+use vervet_model::{Direction, Error, Id, Result, ThreadLimits};
 use vervet_partition::{PartitionedBase, Remote};
 use vervet_snapshot::Snapshot;
 
-/// See the header of this file. All servers number themselves in the same order.
+/// What does not depend on a query.
 #[derive(Debug)]
-pub struct Servers {
+struct Known {
     own: usize,
+    /// The servers that have each partition, ascending.
+    with: Vec<Vec<usize>>,
+    /// By number; `None`: this server.
+    remotes: Vec<Option<Arc<dyn Remote>>>,
+    /// The whole graph.
+    base: Arc<PartitionedBase>,
+}
+
+/// See the header of this file. All servers number themselves in the same order.
+#[derive(Clone, Debug)]
+pub struct Servers {
+    known: Arc<Known>,
     /// The server of each partition.
     server_of: Vec<usize>,
     /// The partitions of this server.
@@ -17,78 +38,141 @@ pub struct Servers {
     /// For each partition the number of another server, or, behind those, its position among the partitions
     /// of this one.
     destination_of: Vec<usize>,
-    /// By number; `None`: this server.
-    remotes: Vec<Option<Arc<dyn Remote>>>,
-    /// The whole graph.
-    base: Arc<PartitionedBase>,
 }
 
 impl Servers {
     /// `remotes`: by number, `None` for this server. `partitions`: those of each.
     ///
     /// # Errors
-    /// Internal: not every partition is at one of them, or not one of them is this server.
+    /// Internal: a partition is at none of them, or not one of them is this server.
     pub fn new(
         remotes: Vec<Option<Arc<dyn Remote>>>,
         partitions: &[Vec<usize>],
         base: Arc<PartitionedBase>,
     ) -> Result<Self> {
-        let wrong = || Error::internal("the servers of a graph do not have each partition once");
-        let mut server_of = vec![usize::MAX; base.partitioning().count()];
+        let wrong = || Error::internal("the servers of a graph do not have all partitions");
+        let mut with = vec![Vec::new(); base.partitioning().count()];
         for (server, list) in partitions.iter().enumerate() {
             for &partition in list {
-                *server_of.get_mut(partition).ok_or_else(wrong)? = server;
+                with.get_mut(partition).ok_or_else(wrong)?.push(server);
             }
         }
         let own = remotes.iter().position(Option::is_none).ok_or_else(wrong)?;
-        if server_of.iter().any(|server| *server >= remotes.len()) {
+        let is_at = |servers: &Vec<usize>| servers.last().is_some_and(|last| *last < remotes.len());
+        if !with.iter().all(is_at) {
             return Err(wrong());
         }
-        let of_own = server_of.iter().enumerate().filter(|(_, server)| **server == own);
+        let server_of = with.iter().map(|servers| servers[0]).collect();
+        Ok(Self::over(Arc::new(Known { own, with, remotes, base }), server_of))
+    }
+
+    fn over(known: Arc<Known>, server_of: Vec<usize>) -> Self {
+        let of_own = server_of.iter().enumerate().filter(|(_, server)| **server == known.own);
         let own_partitions: Vec<usize> = of_own.map(|(partition, _)| partition).collect();
         let mut destination_of = server_of.clone();
         for (position, &partition) in own_partitions.iter().enumerate() {
-            destination_of[partition] = remotes.len() + position;
+            destination_of[partition] = known.remotes.len() + position;
         }
-        Ok(Self { own, server_of, own_partitions, destination_of, remotes, base })
+        Self { known, server_of, own_partitions, destination_of }
+    }
+
+    /// Whether several servers have a partition.
+    pub(crate) fn has_replicas(&self) -> bool {
+        self.known.with.iter().any(|servers| servers.len() > 1)
+    }
+
+    /// The other servers that are suspected to be down.
+    pub(crate) fn suspected(&self) -> BTreeSet<usize> {
+        let remotes = self.known.remotes.iter().enumerate();
+        let suspected = remotes.filter(|(_, one)| one.as_ref().is_some_and(|one| one.is_suspected()));
+        suspected.map(|(server, _)| server).collect()
+    }
+
+    /// The same servers with an assignment for a query, each with as many partitions as the others, about,
+    /// but as few as possible of those in `avoided`.
+    pub(crate) fn assigned(&self, avoided: &BTreeSet<usize>) -> Self {
+        let Known { with, remotes, .. } = &*self.known;
+        let mut loads = vec![0_usize; remotes.len()];
+        let choose = |servers: &Vec<usize>| {
+            let best =
+                servers.iter().copied().min_by_key(|server| (avoided.contains(server), loads[*server]));
+            let server = best.unwrap_or_default();
+            loads[server] += 1;
+            server
+        };
+        let server_of = with.iter().map(choose).collect();
+        Self::over(Arc::clone(&self.known), server_of)
+    }
+
+    /// Finds out which of the other servers answer, all at once.
+    pub(crate) fn probe(&self) {
+        std::thread::scope(|scope| {
+            for remote in self.known.remotes.iter().flatten() {
+                let limits = ThreadLimits::current();
+                let probed = spawn(scope, move || {
+                    let _limits = limits.enter();
+                    remote.probe();
+                });
+                // Without another thread it is found out by the next request.
+                _ = probed;
+            }
+        });
+    }
+
+    /// The same servers with the assignment of a job.
+    ///
+    /// # Errors
+    /// Unavailable: it is none of these servers.
+    pub(crate) fn with_assignment(&self, server_of: &[usize]) -> Result<Self> {
+        let Known { with, .. } = &*self.known;
+        let is_at = |(server, servers): (&usize, &Vec<usize>)| servers.contains(server);
+        if server_of.len() != with.len() || !server_of.iter().zip(with).all(is_at) {
+            return Err(malformed("a server that does not have its partition"));
+        }
+        Ok(Self::over(Arc::clone(&self.known), server_of.to_vec()))
+    }
+
+    /// The server of each partition.
+    pub(crate) fn assignment(&self) -> &[usize] {
+        &self.server_of
     }
 
     /// The number of servers.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.remotes.len()
+        self.known.remotes.len()
     }
 
     /// The number of this server.
     pub(crate) fn own(&self) -> usize {
-        self.own
+        self.known.own
     }
 
     /// The whole graph.
     pub(crate) fn base(&self) -> &PartitionedBase {
-        &self.base
+        &self.known.base
     }
 
     /// Another server.
     pub(crate) fn remote(&self, server: usize) -> Result<&dyn Remote> {
-        let remote = self.remotes.get(server).and_then(Option::as_deref);
+        let remote = self.known.remotes.get(server).and_then(Option::as_deref);
         remote.ok_or_else(|| Error::internal(format!("server {server} is not another server")))
     }
 
-    /// The server that has the statements of a key.
+    /// The server that works on the statements of a key.
     #[inline]
     pub(crate) fn of_key(&self, key: Id) -> usize {
-        self.server_of[self.base.partitioning().owner(key)]
+        self.server_of[self.known.base.partitioning().owner(key)]
     }
 
     /// Where the statements of a key are: the number of another server, or, behind those, the position of a
     /// partition of this one.
     #[inline]
     pub(crate) fn destination(&self, key: Id) -> usize {
-        self.destination_of[self.base.partitioning().owner(key)]
+        self.destination_of[self.known.base.partitioning().owner(key)]
     }
 
-    /// The partitions of this server.
+    /// The partitions that this server works on.
     pub(crate) fn own_partitions(&self) -> &[usize] {
         &self.own_partitions
     }
@@ -96,19 +180,20 @@ impl Servers {
     /// The position of a partition among those of this server.
     ///
     /// # Errors
-    /// Unavailable: it is at another server.
+    /// Unavailable: it is not here, or another server works on it.
     pub(crate) fn own_position(&self, partition: usize) -> Result<usize> {
+        self.known.base.partition(partition)?;
         let position = self.own_partitions.iter().position(|own| *own == partition);
-        position.map_or_else(|| self.base.partition(partition).map(|_| 0), Ok)
+        position.ok_or_else(|| malformed("a scan of a partition of another server"))
     }
 
     /// The statements of a partition of this server, by its position.
     pub(crate) fn own_partition(&self, position: usize) -> Result<&dyn Snapshot> {
         let partition = self.own_partitions.get(position).copied().unwrap_or(usize::MAX);
-        self.base.partition(partition)
+        self.known.base.partition(partition)
     }
 
-    /// The partitions of a server.
+    /// The partitions that a server works on.
     pub(crate) fn partitions_of(&self, server: usize) -> Vec<usize> {
         let all = self.server_of.iter().enumerate();
         all.filter(|(_, of)| **of == server).map(|(partition, _)| partition).collect()
@@ -116,6 +201,6 @@ impl Servers {
 
     /// Whether the entries of each key of this segment are at one server.
     pub(crate) fn is_keyed(&self, access: &Access) -> bool {
-        access.direction == Direction::Out || !self.base.is_split(access.predicate)
+        access.direction == Direction::Out || !self.known.base.is_split(access.predicate)
     }
 }

@@ -86,6 +86,8 @@ pub(crate) struct Job {
     pub(crate) profile: bool,
     /// Whether threads of light queries go first.
     pub(crate) is_heavy: bool,
+    /// The server of each partition, where several have some; none: each has one, which all know.
+    pub(crate) assignment: Vec<usize>,
 }
 
 wire_struct! {
@@ -104,6 +106,10 @@ impl Wire for Job {
         self.computed.write(out);
         self.tables.write(out);
         (self.memory_bytes, (self.profile, self.is_heavy)).write(out);
+        // Servers of protocol 7 read no assignment, and have no replicas.
+        if !self.assignment.is_empty() {
+            self.assignment.write(out);
+        }
     }
 
     fn read(input: &mut Input<'_>) -> Result<Self> {
@@ -116,6 +122,7 @@ impl Wire for Job {
         let computed = Wire::read(input)?;
         let tables = Wire::read(input)?;
         let (memory_bytes, (profile, is_heavy)) = Wire::read(input)?;
+        let assignment = if input.left() > 0 { Wire::read(input)? } else { Vec::new() };
         Ok(Self {
             variables,
             origin,
@@ -131,6 +138,7 @@ impl Wire for Job {
             memory_bytes,
             profile,
             is_heavy,
+            assignment,
         })
     }
 }

@@ -21,11 +21,11 @@ use oxrdf::TermRef;
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use vervet_dictionary::Dictionary;
 use vervet_model::{
     Direction, Error, ErrorKind, Id, LiteralKind, Meter, Partitioning, Result, Tag, TermParts, TextSearch,
-    ThreadLimits,
+    ThreadLimits, lock,
 };
 use vervet_snapshot::{ClassId, ContentId, KeyEntries, Segment, Snapshot};
 use vervet_store::{Base, CheckpointPosition, HalfSum, PartSize, PartStores, Store};
@@ -47,6 +47,19 @@ pub struct PartitionedBase {
     lists: Arc<LongLists>,
     /// See [`crate::PartitionDirectory::set_copied_part`].
     copied_part: u64,
+    /// The number of the build of its files; 0: it has none.
+    build: u64,
+    /// Some partitions of this process alone, for requests that are for those.
+    parts: Mutex<FxHashMap<Vec<usize>, Arc<Self>>>,
+}
+
+/// Sets of partitions that are kept for requests.
+const PARTS_MAX: usize = 64;
+
+#[cold]
+fn another_build() -> Error {
+    Error::new(ErrorKind::Unavailable, "the server that was asked has data of another build")
+        .with_hint("try again; if that does not help, `vervet cluster status` says which server differs")
 }
 
 impl fmt::Debug for PartitionedBase {
@@ -68,7 +81,7 @@ impl PartitionedBase {
         let catalog = Catalog::of(&stores.iter().collect::<Vec<_>>(), split)?;
         let routes = Routes::new(partitioning, (0..stores.len()).map(Some).collect());
         let stores = stores.into_iter().map(Arc::new).enumerate().collect();
-        Ok(Self::with_catalog(routes, stores, Vec::new(), Arc::new(catalog), u64::MAX))
+        Ok(Self::with_catalog(routes, stores, Vec::new(), Arc::new(catalog), (0, u64::MAX)))
     }
 
     /// The graph of the partitions of this process and of those of `remotes`. Parts are numbered in this
@@ -78,7 +91,7 @@ impl PartitionedBase {
         stores: Vec<(usize, Arc<Store>)>,
         remotes: Vec<Arc<dyn Remote>>,
         catalog: Arc<Catalog>,
-        copied_part: u64,
+        (build, copied_part): (u64, u64),
     ) -> Self {
         let predicates = catalog.predicates.iter();
         Self {
@@ -93,6 +106,8 @@ impl PartitionedBase {
             catalog,
             lists: Arc::default(),
             copied_part,
+            build,
+            parts: Mutex::default(),
         }
     }
 
@@ -130,6 +145,39 @@ impl PartitionedBase {
     /// # Errors
     /// The bytes are not a request; damaged data.
     pub fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        match bytes::read_partitions(request, self.partitioning().count())? {
+            Some(of) => self.part_with(of.build, of.partitions)?.answer_all(of.request, out),
+            None => self.answer_all(request, out),
+        }
+    }
+
+    /// The graph of these partitions of this process alone.
+    fn part_with(&self, build: u64, partitions: Vec<usize>) -> Result<Arc<Self>> {
+        if build != self.build {
+            return Err(another_build());
+        }
+        let mut parts = lock(&self.parts);
+        if let Some(part) = parts.get(&partitions) {
+            return Ok(Arc::clone(part));
+        }
+        let store = |partition: &usize| {
+            let found = self.stores.iter().find(|(own, _)| own == partition);
+            found.map(|(own, store)| (*own, Arc::clone(store))).ok_or_else(|| elsewhere(*partition))
+        };
+        let stores = partitions.iter().map(store).collect::<Result<Vec<_>>>()?;
+        let mut part_of = vec![None; self.partitioning().count()];
+        partitions.iter().enumerate().for_each(|(part, partition)| part_of[*partition] = Some(part));
+        let routes = Routes::new(self.partitioning(), part_of);
+        let known = (self.build, self.copied_part);
+        let part = Self::with_catalog(routes, stores, Vec::new(), Arc::clone(&self.catalog), known);
+        let part = Arc::new(part);
+        if parts.len() < PARTS_MAX {
+            parts.insert(partitions, Arc::clone(&part));
+        }
+        Ok(part)
+    }
+
+    fn answer_all(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
         match bytes::read_request(request)? {
             Request::FindEdge(edge) => bytes::write_edge(self.find_edge(edge)?, out),
             Request::EntriesTogether(request) => bytes::write_entries_reply(&request.answer(self)?, out),

@@ -28,6 +28,8 @@ mod kind {
     pub(super) const ORDERED: u64 = 9;
     pub(super) const FIND_EDGE: u64 = 10;
     pub(super) const ENTRIES_TOGETHER: u64 = 11;
+    /// Before another request.
+    pub(super) const OF_PARTITIONS: u64 = 12;
 }
 
 /// A request as it was read.
@@ -156,6 +158,38 @@ pub(crate) fn write_call(predicate: Id, direction: Direction, call: &Call<'_>, o
 pub(crate) fn write_find_edge(edge: Id, out: &mut Vec<u8>) {
     write_varint(kind::FIND_EDGE, out);
     write_id(edge, out);
+}
+
+/// Appends what says which partitions, of which build, the request behind it is for.
+pub(crate) fn write_partitions(build: u64, partitions: &[usize], out: &mut Vec<u8>) {
+    write_varint(kind::OF_PARTITIONS, out);
+    write_varint(build, out);
+    write_numbers(partitions.iter().map(|partition| *partition as u64), out);
+}
+
+/// Which partitions a request is for.
+pub(crate) struct OfPartitions<'b> {
+    pub(crate) build: u64,
+    /// Ascending, at least one.
+    pub(crate) partitions: Vec<usize>,
+    pub(crate) request: &'b [u8],
+}
+
+/// Which partitions a request is for; `None`: it does not say.
+///
+/// # Errors
+/// They are malformed, or more than `partitions_max`.
+pub(crate) fn read_partitions(bytes: &[u8], partitions_max: usize) -> Result<Option<OfPartitions<'_>>> {
+    let mut input = Input { bytes };
+    if input.number()? != kind::OF_PARTITIONS {
+        return Ok(None);
+    }
+    let build = input.number()?;
+    let below = |number: u64| usize::try_from(number).ok().filter(|partition| *partition < partitions_max);
+    let partitions = input.numbers(partitions_max, below)?;
+    let is_set = !partitions.is_empty() && partitions.is_sorted_by(|one, next| one < next);
+    let request = input.bytes;
+    if is_set { Ok(Some(OfPartitions { build, partitions, request })) } else { Err(malformed()) }
 }
 
 /// Appends a request for the entries of keys in several segments.

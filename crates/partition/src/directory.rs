@@ -158,7 +158,8 @@ impl PartitionDirectory {
         let base = |routes, remotes| {
             let routes = Routes::new(self.partitioning, routes);
             let (stores, catalog) = (stores.clone(), Arc::clone(&self.catalog));
-            Arc::new(PartitionedBase::with_catalog(routes, stores, remotes, catalog, self.copied_part))
+            let known = (self.files.build, self.copied_part);
+            Arc::new(PartitionedBase::with_catalog(routes, stores, remotes, catalog, known))
         };
         let remotes = remotes.iter().map(|(remote, _)| Arc::clone(remote)).collect();
         Ok([base(own_only, Vec::new()), base(part_of, remotes)])

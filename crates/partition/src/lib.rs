@@ -9,6 +9,7 @@
 //! each in one part: keys are sorted by owner, each part answers for its own, the answers are laid back in
 //! the order of the rows. `split`: a segment whose keys may have entries in all parts: entries are merged.
 //! `call`, `bytes`, `gather`: calls of segments as values, their bytes, and asking several parts together.
+//! `replicas`: several servers with the same partitions as one.
 //! `window`: how many rows of an expansion to ask for. `together`: entries of keys in several segments, with
 //! one request to each server.
 //! `catalog`: statistics of all partitions, exact. `base`: the graph. `directory`: its files.
@@ -31,6 +32,7 @@ mod gather;
 mod keyed;
 mod long_lists;
 mod remote;
+mod replicas;
 mod routes;
 mod split;
 mod statistics;
@@ -42,3 +44,4 @@ pub use build::finish;
 pub use catalog_piece::CatalogPiece;
 pub use directory::{PartitionDirectory, RemotePart};
 pub use remote::{Answer, Remote};
+pub use replicas::Replicas;

@@ -9,6 +9,14 @@ pub trait Remote: Send + Sync + Debug {
     /// Its name.
     fn name(&self) -> &str;
 
+    /// Whether it has not answered lately, so that another server with the same partitions is asked first.
+    fn is_suspected(&self) -> bool {
+        false
+    }
+
+    /// Finds out whether it answers, in a fraction of a second, for [`Remote::is_suspected`].
+    fn probe(&self) {}
+
     /// Sends a request; requests to several servers may be under way at once.
     ///
     /// # Errors

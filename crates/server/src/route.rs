@@ -134,8 +134,10 @@ fn ready(state: &State) -> Outcome {
 
 /// The other servers of a cluster that cannot be reached. Names alone: the response needs no credentials.
 fn unreachable(cluster: &Cluster) -> Option<String> {
-    let changes = cluster.changes();
-    let is_replicated = cluster.map().is_replicated();
+    let peers = cluster.peers().into_iter().filter(|peer| peer.unreachable.is_some());
+    let away: Vec<String> = peers.map(|peer| peer.name).collect();
+    let map = cluster.map();
+    let missing = map.partitions_without(|entry| away.contains(&entry.name));
     let reason = |changes: ChangesStatus| match changes {
         ChangesStatus { has_left: true, .. } => Some("was removed from the cluster: end it"),
         ChangesStatus { has_ended: true, .. } => {
@@ -144,20 +146,20 @@ fn unreachable(cluster: &Cluster) -> Option<String> {
         ChangesStatus { is_complete: false, .. } => {
             Some("does not have all changes of the graph yet, or has no vote yet")
         }
-        // Where it has the whole graph, it goes on with the changes that it has.
-        ChangesStatus { failure: Some(_), .. } if !is_replicated => {
+        // Where it reads the whole graph without others, it goes on with the changes that it has.
+        ChangesStatus { failure: Some(_), .. } if map.replicas() == 1 => {
             Some("gets no changes of the graph at present")
         }
         _ => None,
     };
-    if let Some(reason) = changes.and_then(reason) {
+    if let Some(reason) = cluster.changes().and_then(reason) {
         return Some(format!("this server {reason}"));
     }
-    if is_replicated {
-        return None;
-    }
-    let peers = cluster.peers().into_iter().filter(|peer| peer.unreachable.is_some());
-    let names: Vec<String> = peers.map(|peer| peer.name).collect();
+    let has_missing = |name: &&String| {
+        let entry = map.servers.iter().find(|entry| entry.name == **name);
+        entry.is_some_and(|entry| entry.partitions.iter().any(|partition| missing.contains(partition)))
+    };
+    let names: Vec<&str> = away.iter().filter(has_missing).map(String::as_str).collect();
     let servers = match names.as_slice() {
         [] => return None,
         [one] => format!("server {one} cannot"),

@@ -123,8 +123,8 @@ pub(crate) struct ClusterShapeArguments {
     /// The server that takes changes, such as a; the others show them (default: the graph does not change)
     #[arg(long, value_name = "NAME")]
     pub writer: Option<String>,
-    /// How many servers have each partition: 1, or as many as there are servers; then each has the whole
-    /// graph, and reads go on without the others (default: 1; of a restore: as many as servers)
+    /// How many servers have each partition, such as 2: others answer for one that is away. As many as there
+    /// are servers: each has the whole graph (default: 1; of a restore: as many as servers)
     #[arg(long, value_name = "N")]
     pub replicas: Option<u16>,
     /// Number of servers that have the log of changes, such as 3: they elect the one that takes changes, and

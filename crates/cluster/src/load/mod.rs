@@ -141,9 +141,9 @@ pub fn load(
         return Err(Error::new(ErrorKind::Input, format!("server {} has no partition", own.name))
             .with_hint("correct the lists of partitions in cluster.toml"));
     }
-    if map.is_replicated() {
-        return Err(Error::new(ErrorKind::Unsupported, "a load by servers that each have the whole graph")
-            .with_hint("load the files once, and copy the directories: vervet cluster init --data"));
+    if map.replicas() > 1 {
+        return Err(Error::new(ErrorKind::Unsupported, "a load by servers that have replicas of partitions")
+            .with_hint("load the files once: vervet cluster init --data"));
     }
     let partitions: usize = map.servers.iter().map(|entry| entry.partitions.len()).sum();
     let partitioning = Partitioning::new(partitions)

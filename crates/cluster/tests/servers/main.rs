@@ -408,13 +408,17 @@ fn servers_of_other_data_are_refused() {
     copy(&first_directories[0], &second_directories[0]);
     refused(&second_directories[0], "the authority of this server");
     copy(kept.path(), &second_directories[0]);
-    // A map in which a partition is twice, or nowhere.
+    // A map in which a partition is where its file is not, or nowhere.
     let path = second_directories[0].join(MAP_FILE);
     let map = fs::read_to_string(&path).expect("a map");
-    for (from, to) in [("[0, 2,", "[0, 1, 2,"), ("[0, 2,", "[0,"), ("[0, 2,", "[0, 2, 99,")] {
+    for (from, to, kind) in [
+        ("[0, 2,", "[0, 1, 2,", ErrorKind::Corrupt),
+        ("[0, 2,", "[0,", ErrorKind::Input),
+        ("[0, 2,", "[0, 2, 99,", ErrorKind::Input),
+    ] {
         fs::write(&path, map.replacen(from, to, 1)).expect("written");
         let error = Cluster::open(&second_directories[0], &DatabaseOptions::default()).expect_err(to);
-        assert_eq!(error.kind(), ErrorKind::Input, "{error}");
+        assert_eq!(error.kind(), kind, "{error}");
     }
     fs::write(&path, &map).expect("written");
     // A damaged catalog, and a missing partition.

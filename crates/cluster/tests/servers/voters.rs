@@ -68,6 +68,38 @@ fn wait_for_all(servers: &[Cluster], query: &str) -> Vec<String> {
     }
 }
 
+/// Voters with two replicas of each partition: whichever of three servers ends, the others take changes and
+/// answer.
+#[test]
+fn voters_with_replicas_go_on_without_any_one_of_them() {
+    let twin = graph();
+    let mut options = InitOptions::on_host(3, 8, "127.0.0.1", (0, 0));
+    options.replicas = 2;
+    options.voters = options.servers.iter().map(|server| server.name.clone()).collect();
+    let (mut servers, directories, _folder) = start_options(&graph(), options);
+    for away in 0..4_usize {
+        let at = if away % 2 == 0 { leader(&servers) } else { away % servers.len() };
+        let name = servers[at].map().server.clone();
+        drop(servers.remove(at));
+        let text = format!(
+            "DELETE {{ ?s <urn:size> ?z }} INSERT {{ ?s <urn:size> {} }} WHERE {{ ?s <urn:size> ?z ; <urn:next> ?n . \
+             ?n <urn:size> {away} }}",
+            100 + away
+        );
+        twin.update(&text).expect("an update");
+        update(&servers, &text);
+        wait_for_all(&servers, "SELECT (COUNT(*) AS ?n) { ?s <urn:size> ?z FILTER(?z > 99) }");
+        for query in QUERIES {
+            let expected = answers(&twin, query);
+            for server in &servers {
+                assert_eq!(answers(server.database(), query), expected, "{query} without {name}");
+            }
+        }
+        let directory = directories.iter().find(|directory| directory.ends_with(&name)).expect("its own");
+        servers.push(open(directory));
+    }
+}
+
 #[test]
 fn voters_elect_a_server_that_takes_changes() {
     let twin = graph();
