@@ -65,10 +65,12 @@ impl RequestContext<'_> {
             return Ok(());
         }
         self.state.users.check(&self.parts.headers, self.caller, role).await?;
+        // Before the request is sent on: the other server relies on this check.
+        self.site.allow_write()?;
         if self.state.options.refuses_changes() {
             return Err(self.state.options.refuse_changes());
         }
-        self.site.allow_write()
+        Ok(())
     }
 
     /// The user whose credentials the request has, once [`RequestContext::allow`] has checked them.

@@ -2,7 +2,7 @@
 
 use super::error::GremlinError;
 use crate::http::reply::Failure;
-use crate::options::Role;
+use crate::options::{Role, ServerOptions};
 use crate::security::auth;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,27 +16,22 @@ pub(crate) struct Access {
     user: Option<Arc<str>>,
     /// The client has authenticated, or need not.
     is_authenticated: bool,
-    /// Why the client may not write, whatever its role.
-    write_refusal: Option<Failure>,
+    /// Why pages of the site of the client may not write, whatever its role.
+    site_refusal: Option<Failure>,
     /// The address of the client.
     peer: IpAddr,
 }
 
 impl Access {
-    /// `user`: the user name; `write_refusal`: why the client may not write, whatever its role.
+    /// `user`: the user name; `site_refusal`: why pages of the site of the client may not write.
     pub(super) fn new(
         role: Option<Role>,
         user: Option<Arc<str>>,
         is_authenticated: bool,
-        write_refusal: Option<Failure>,
+        site_refusal: Option<Failure>,
         peer: IpAddr,
     ) -> Self {
-        Self { role, user, is_authenticated, write_refusal, peer }
-    }
-
-    /// The same permissions while this server refuses changes for this reason, or takes them.
-    pub(super) fn with_write_refusal(self, write_refusal: Option<Failure>) -> Self {
-        Self { write_refusal, ..self }
+        Self { role, user, is_authenticated, site_refusal, peer }
     }
 
     /// Records a successful login.
@@ -71,19 +66,28 @@ impl Access {
     /// # Errors
     /// 407 before a login, 403 for an insufficient role.
     pub(super) fn allow(&self, needed: Role) -> Result<(), GremlinError> {
-        auth::allow(self.role, self.is_authenticated, needed)?;
-        match &self.write_refusal {
-            Some(failure) if needed > Role::Read => Err(failure.clone().into()),
-            _ => Ok(()),
-        }
+        Ok(auth::allow(self.role, self.is_authenticated, needed)?)
     }
 
-    /// Checks that the client may run this script.
+    /// Checks that the client may run this script. Another server may have begun to take changes since the
+    /// last call.
     ///
     /// # Errors
-    /// As [`Access::allow`].
-    pub(super) fn allow_script(&self, script: &GremlinScript) -> Result<(), GremlinError> {
-        self.allow(if script.mutates() { Role::Write } else { Role::Read })
+    /// As [`Access::allow`]. For a script that writes also: 403 for the site of the client; the reason of a
+    /// server that takes no changes.
+    pub(super) fn allow_script(
+        &self,
+        script: &GremlinScript,
+        options: &ServerOptions,
+    ) -> Result<(), GremlinError> {
+        if !script.mutates() {
+            return self.allow(Role::Read);
+        }
+        self.allow(Role::Write)?;
+        if let Some(failure) = &self.site_refusal {
+            return Err(failure.clone().into());
+        }
+        if options.refuses_changes() { Err(options.refuse_changes().into()) } else { Ok(()) }
     }
 }
 

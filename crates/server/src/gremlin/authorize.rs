@@ -11,17 +11,14 @@ use hyper::header::AUTHORIZATION;
 /// # Errors
 /// 401 for wrong or missing credentials, 403 for pages without read access.
 pub(super) async fn of_request(context: &RequestContext<'_>) -> Outcome<Access> {
-    let options = &context.state.options;
-    let read_only = options.refuses_changes().then(|| options.refuse_changes());
-    let access = of(context, read_only.or(context.site.allow_write().err())).await?;
+    let access = of(context, context.site.allow_write().err()).await?;
     // Only callers with a role may send a body.
     access.allow(Role::Read).map_err(|error| *error.failure)?;
     context.site.allow_read()?;
     Ok(access)
 }
 
-/// The permissions of a WebSocket client, but for changes that this server refuses: those are refused when
-/// they come.
+/// The permissions of a WebSocket client.
 ///
 /// # Errors
 /// 401 for wrong credentials, 403 for pages of other sites.
@@ -30,10 +27,10 @@ pub(super) async fn of_socket(context: &RequestContext<'_>) -> Outcome<Access> {
     of(context, None).await
 }
 
-async fn of(context: &RequestContext<'_>, write_refusal: Option<Failure>) -> Outcome<Access> {
+async fn of(context: &RequestContext<'_>, site_refusal: Option<Failure>) -> Outcome<Access> {
     let (state, headers) = (context.state, &context.parts.headers);
     let role = state.users.role(headers, context.caller).await?;
     let is_authenticated = state.users.is_open() || headers.contains_key(AUTHORIZATION);
     let user = context.user();
-    Ok(Access::new(role, user, is_authenticated, write_refusal, context.caller.peer))
+    Ok(Access::new(role, user, is_authenticated, site_refusal, context.caller.peer))
 }

@@ -86,11 +86,9 @@ impl Connection {
         Arc::new(Self { state, login, received, client, sessions, tasks })
     }
 
-    /// The permissions of the client. Another server may have begun to take changes since the last call.
+    /// The permissions of the client.
     pub(super) fn access(&self) -> Access {
-        let access = lock(&self.login).access.clone();
-        let options = &self.state.options;
-        access.with_write_refusal(options.refuses_changes().then(|| options.refuse_changes()))
+        lock(&self.login).access.clone()
     }
 
     /// Completes once the client is overdue to log in, by [`crate::Limits::login_timeout`].

@@ -170,7 +170,7 @@ impl RequestRun {
                 return Err(std::mem::replace(error, GremlinError::argument("the request was refused")));
             }
         };
-        self.access.allow_script(&prepared.script)?;
+        self.access.allow_script(&prepared.script, &state.options)?;
         let mutates = prepared.script.mutates();
         if mutates && !self.is_post {
             let failure = not_allowed("POST").hint("a traversal that writes is sent by POST");

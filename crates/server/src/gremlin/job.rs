@@ -58,7 +58,7 @@ impl Job {
             operation => operation,
         };
         match &self.operation {
-            Operation::Prepared(prepared) => access.allow_script(&prepared.script),
+            Operation::Prepared(prepared) => access.allow_script(&prepared.script, &state.options),
             _ => Ok(()),
         }
     }

@@ -148,6 +148,34 @@ fn changes_are_sent_on_to_the_leader() {
     shows(&servers[leader], leader, "SELECT (COUNT(*) AS ?n) { <urn:m> ?p ?o }", "\n0\r");
 }
 
+/// A page of another site, which may read, changes nothing through a server that sends changes on either.
+#[test]
+fn pages_of_other_sites_change_nothing_elsewhere() {
+    let database = Database::in_memory();
+    database.load_text(Format::TriG, "<urn:a> <urn:b> <urn:c> .").expect("a graph");
+    let mut made = InitOptions::on_host(2, 4, "127.0.0.1", (0, 0));
+    made.writer = Some("a".to_owned());
+    let (clusters, _folder) = cluster(&database, made);
+    let start = |cluster: &Arc<Cluster>| {
+        Running::start(cluster.database(), |options| {
+            options.cluster = Some(Arc::clone(cluster));
+            options.cors = vec!["*".to_owned()];
+        })
+    };
+    let servers: Vec<Running> = clusters.iter().map(start).collect();
+    wait_for(&servers[1], 200);
+    let page = "origin: https://elsewhere.example";
+    for server in &servers {
+        server.update("INSERT DATA { <urn:x> <urn:y> <urn:z> }", &[page]).expect(403);
+        let json = ["content-type: application/json", page];
+        server.send("POST", "/gremlin", &json, b"{\"gremlin\": \"g.addV('x')\"}").expect(403);
+        server.query("ASK {}", &[page]).expect(200);
+    }
+    assert_eq!(clusters[0].database().snapshot().statement_count(), 1);
+    servers[1].update("INSERT DATA { <urn:x> <urn:y> <urn:z> }", &[]).expect(204);
+    assert_eq!(clusters[0].database().snapshot().statement_count(), 2);
+}
+
 #[test]
 fn a_server_is_ready_while_it_reaches_the_others() {
     let database = Database::in_memory();
