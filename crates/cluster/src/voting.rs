@@ -356,6 +356,12 @@ pub(crate) fn refusal(leader: Option<&ServerEntry>) -> Error {
     Error::new(ErrorKind::Unsupported, what).with_hint("send them there; this server shows them soon after")
 }
 
+/// Why a server that leads commits no transaction that it began before.
+fn begun_before() -> Error {
+    let what = "this transaction began before this server led the voters of the graph; nothing was changed";
+    Error::new(ErrorKind::Conflict, what).with_hint("roll back, and run the transaction again from its start")
+}
+
 /// Why a server that has left takes no changes, and shows no new ones.
 fn removed() -> Error {
     let what = "this server is no server of the cluster any more: it was removed";
@@ -681,6 +687,8 @@ impl State {
         let log = LeaderLog { leadership: leadership.clone(), replica: Arc::downgrade(&self.replica) };
         let transactions = self.follower.lead(Arc::new(log)).map_err(stop)?;
         transactions.feed_from(Arc::clone(&self.feed));
+        // Transactions of the follower may be open.
+        self.follower.refuse(begun_before());
         self.database.switch_to(Arc::clone(&transactions));
         {
             let mut progress = lock(&self.progress);

@@ -302,6 +302,27 @@ fn die_under_load(replicas: usize) {
     assert!(replicas == 1 || merged.load(Ordering::Relaxed) > 10, "changes were merged");
 }
 
+/// A transaction that began at a voter before it led is refused as a conflict, and the next one commits.
+#[test]
+fn a_transaction_that_began_before_the_election_is_a_conflict() {
+    let (mut servers, _directories, _folder) = start(&graph(), 3, 3);
+    update(&servers, "INSERT DATA { <urn:x> <urn:is> 0 }");
+    drop(servers.remove(leader(&servers)));
+    let mut begun: Vec<_> =
+        servers.iter().map(|server| server.database().begin().expect("a transaction")).collect();
+    let refusals: Vec<_> = servers.iter().map(Cluster::refusal).collect();
+    assert!(refusals.iter().all(Option::is_some), "neither leads yet: {refusals:?}");
+    let at = update(&servers, "INSERT DATA { <urn:x> <urn:is> 1 }");
+    let mut before = begun.swap_remove(at);
+    let done = before.update("INSERT DATA { <urn:x> <urn:is> 2 }").and_then(|_| before.commit());
+    let error = done.map(drop).expect_err("it began before");
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert!(error.message().contains("nothing was changed") && error.hint().is_some(), "{error}");
+    let mut next = servers[at].database().begin().expect("a transaction");
+    next.update("INSERT DATA { <urn:x> <urn:is> 3 }").expect("an update");
+    next.commit().expect("it leads");
+}
+
 /// A voter that was away is complete once it shows what the others have committed meanwhile.
 #[test]
 fn a_voter_that_comes_back_is_complete_with_everything() {
