@@ -5,5 +5,6 @@ pub(crate) mod feed_streams;
 pub(crate) mod metrics;
 pub(crate) mod notify;
 pub(crate) mod peer_metrics;
+pub(crate) mod readiness;
 pub(crate) mod running;
 pub(crate) mod storage_monitor;

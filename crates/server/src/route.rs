@@ -102,7 +102,10 @@ fn check_host_and_origin(context: &mut RequestContext<'_>) -> Outcome<()> {
 fn log(parts: &Parts, kind: RequestKind, failure: &Failure) {
     let (kind, path, status) = (kind.name(), parts.uri.path(), failure.status.as_u16());
     let message = failure.text();
-    if failure.status == StatusCode::INTERNAL_SERVER_ERROR {
+    if path == "/ready" {
+        // `Readiness` logs the changes; a probe comes every few seconds.
+        tracing::debug!(path, status, error = message.as_str(), "not ready");
+    } else if failure.status == StatusCode::INTERNAL_SERVER_ERROR {
         tracing::error!(kind, path, status, error = message.as_str(), "request failed");
     } else if failure.status.is_server_error() {
         tracing::warn!(kind, path, status, error = message.as_str(), "request failed");
@@ -118,18 +121,24 @@ fn log(parts: &Parts, kind: RequestKind, failure: &Failure) {
 /// # Errors
 /// 503 with the reason.
 fn ready(state: &State) -> Outcome {
-    let not_ready = |reason: String| Failure::new(StatusCode::SERVICE_UNAVAILABLE, reason);
-    if state.ending.load(Ordering::Acquire) {
-        return Err(not_ready("the server is ending".to_owned()));
-    }
-    if let Some(error) = state.database.storage_status().refusal.filter(|_| !state.options.refuses_changes())
-    {
-        return Err(not_ready(format!("the database is not writable: {}", error.message())));
-    }
-    match state.options.cluster.as_deref().and_then(unreachable) {
-        Some(reason) => Err(not_ready(reason)),
+    let reason = not_ready(state);
+    state.readiness.note(reason.as_deref());
+    match reason {
+        Some(reason) => Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, reason)),
         None => Ok(full(StatusCode::OK, "text/plain; charset=utf-8", "ready\n")),
     }
+}
+
+/// Why the server is not ready; `None`: it is.
+fn not_ready(state: &State) -> Option<String> {
+    if state.ending.load(Ordering::Acquire) {
+        return Some("the server is ending".to_owned());
+    }
+    let refusal = state.database.storage_status().refusal.filter(|_| !state.options.refuses_changes());
+    if let Some(error) = refusal {
+        return Some(format!("the database is not writable: {}", error.message()));
+    }
+    state.options.cluster.as_deref().and_then(unreachable)
 }
 
 /// The other servers of a cluster that cannot be reached. Names alone: the response needs no credentials.

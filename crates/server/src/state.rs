@@ -13,6 +13,7 @@ use crate::http::reply::{Failure, Outcome};
 use crate::network::body_memory::BodyMemory;
 use crate::operations::feed_streams::FeedStreams;
 use crate::operations::metrics::{GaugeGuard, Metrics};
+use crate::operations::readiness::Readiness;
 use crate::operations::running::{RegistryEntry, RequestDescription, RequestRegistry};
 use crate::options::{Limits, ServerOptions};
 use crate::security::auth::Users;
@@ -47,6 +48,8 @@ pub(crate) struct State {
     addresses: Arc<Mutex<HashMap<IpAddr, usize>>>,
     /// The running requests.
     pub(crate) registry: Arc<RequestRegistry>,
+    /// The readiness as of the last probe.
+    pub(crate) readiness: Arc<Readiness>,
     /// Whether the server is shutting down.
     pub(crate) ending: Arc<AtomicBool>,
 }
@@ -80,6 +83,7 @@ impl State {
             body_memory,
             addresses: Arc::default(),
             registry: Arc::default(),
+            readiness: Arc::default(),
             ending: Arc::default(),
             options,
         }
@@ -113,6 +117,7 @@ impl State {
             body_memory,
             addresses: Arc::clone(&self.addresses),
             registry: Arc::clone(&self.registry),
+            readiness: Arc::clone(&self.readiness),
             ending: Arc::clone(&self.ending),
         }
     }

@@ -97,10 +97,16 @@ impl RegistryEntry {
         })
     }
 
+    /// Whether the request took `slow` or longer. `/cluster`, the one of kind `other`, takes the time of
+    /// servers that do not answer.
+    fn is_slow(&self, time: Duration, slow: Duration) -> bool {
+        time >= slow && self.description.kind != RequestKind::Other
+    }
+
     /// Writes the log entry of a slow request.
     fn log(&self, slow: Duration) {
         let time = self.time();
-        if time < slow {
+        if !self.is_slow(time, slow) {
             return;
         }
         let plan = match self.plan_hash.load(Ordering::Relaxed) {
@@ -193,6 +199,17 @@ mod tests {
         registry.remove(&bob, None);
         assert!(!registry.stop(bob.number, is_bobs));
         assert!(!ann.token.is_cancelled());
+    }
+
+    #[test]
+    fn requests_that_wait_for_other_servers_are_not_slow() {
+        let registry = RequestRegistry::default();
+        let is_slow = |kind, time| {
+            let entry = registry.add(RequestDescription::new(kind, None, "text"));
+            entry.is_slow(Duration::from_secs(time), Duration::from_secs(1))
+        };
+        assert!(is_slow(RequestKind::Query, 1) && !is_slow(RequestKind::Query, 0));
+        assert!(!is_slow(RequestKind::Other, 2));
     }
 
     #[test]
