@@ -419,6 +419,12 @@ impl Cluster {
         }
     }
 
+    /// Whether this server was removed from the cluster, and knows it: no other one takes its changes.
+    #[must_use]
+    pub fn has_left(&self) -> bool {
+        self.voting.as_ref().is_some_and(Voting::has_left)
+    }
+
     /// From now on this server takes no changes, since it is about to end: other servers keep theirs for the
     /// next leader. Those that run go on.
     pub fn resign(&self) {

@@ -407,7 +407,18 @@ impl Voting {
 
     /// Why this server takes no changes at present; `None`: it leads.
     pub(crate) fn refusal(&self) -> Option<Error> {
-        if self.leads() { None } else { Some(refusal(self.state.leader().as_ref())) }
+        if self.leads() {
+            None
+        } else if self.has_left() {
+            Some(removed())
+        } else {
+            Some(refusal(self.state.leader().as_ref()))
+        }
+    }
+
+    /// Whether this server was removed, and knows it.
+    pub(crate) fn has_left(&self) -> bool {
+        lock(&self.state.progress).has_left
     }
 
     /// Whether this server takes changes.

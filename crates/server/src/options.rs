@@ -72,7 +72,7 @@ impl ServerOptions {
     pub(crate) fn forwards(&self) -> bool {
         let elsewhere = |cluster: &Arc<Cluster>| {
             let has_leader = || !cluster.map().voters.is_empty() || cluster.taker().is_some();
-            !cluster.takes_changes() && has_leader()
+            !cluster.takes_changes() && !cluster.has_left() && has_leader()
         };
         !self.read_only && self.cluster.as_ref().is_some_and(elsewhere)
     }

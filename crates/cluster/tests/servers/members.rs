@@ -192,7 +192,7 @@ fn servers_join_and_leave_under_load() {
         });
         let refusal = servers.with(&leader, Cluster::refusal).expect("it takes no changes");
         assert!(
-            refusal.message().contains("removed") || refusal.kind() == ErrorKind::Unavailable,
+            refusal.message().contains("removed") && refusal.kind() == ErrorKind::Unsupported,
             "{refusal}"
         );
         servers.end(&leader);
@@ -238,6 +238,11 @@ fn a_server_learns_that_it_was_removed() {
     servers.open("d");
     wait_for("d knows it", || {
         servers.with("d", |server| server.changes().is_some_and(|changes| changes.has_ended).then_some(()))
+    });
+    servers.with("d", |server| {
+        let refusal = server.refusal().expect("it takes no changes");
+        assert_eq!(refusal.kind(), ErrorKind::Unsupported, "{refusal}");
+        assert!(refusal.message().contains("removed") && server.has_left(), "{refusal}");
     });
     servers.end("d");
     std::fs::remove_dir_all(servers.directory("d")).expect("removed");
