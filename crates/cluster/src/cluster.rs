@@ -212,6 +212,8 @@ impl Handler for Requests {
             answered.map(|answer| out.extend_from_slice(&answer))
         } else if request.first() == Some(&remove::REMOVE) {
             self.replica().and_then(|replica| remove::answer(replica, &self.members, request))
+        } else if request.first() == Some(&rejoin::MEMBERSHIP) {
+            self.replica().and_then(|replica| rejoin::answer(replica, request, out))
         } else if request.first() == Some(&voting::VOTERS) {
             self.replica().and_then(|replica| voting::answer_voter(replica, request, out))
         } else if request.first() == Some(&following::READ_LOG) && self.replica.get().is_some() {

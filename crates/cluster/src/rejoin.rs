@@ -3,7 +3,9 @@
 //! # Shape
 //! The server needs its map and its certificates. It copies the data of another server if it has none, and
 //! gives up its log, if there is one. When it is started then, it has another number among the voters
-//! ([`vervet_raft::place`]), gets the log, and the leader exchanges the voter that it was for it.
+//! ([`vervet_raft::place`]), gets the log, and the leader exchanges the voter that it was for it. A server
+//! that was removed has no place: the others say so, to a request of [`MEMBERSHIP`] and the place (8 bytes),
+//! with 0 in place of 1.
 //! # Why this is right
 //! A voter that has forgotten its votes and the entries that it acknowledged must not be counted as the one
 //! that it was. The exchange is a change of the voters: a majority of those before has to commit it.
@@ -17,10 +19,19 @@ use crate::peer_part::PeerPart;
 use crate::voting::{Beginning, is_invited, log_directory, mark_new, new_file};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use vervet::{DatabaseOptions, Environment};
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
 use vervet_partition::PartitionDirectory;
-use vervet_peer::{Hello, Peer};
+use vervet_peer::{Hello, Peer, Pending};
+use vervet_raft::{Replica, place};
+
+/// Kind of the requests whether the log has a server: none of those of partitions, tasks, followers (96),
+/// voters (97), data (98), clients (99), backups (100) and removals (101).
+pub(crate) const MEMBERSHIP: u8 = 102;
+
+/// Longest time of such a request.
+const MEMBERSHIP_MAX: Duration = Duration::from_secs(3);
 
 /// What [`rejoin`] has done.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -60,8 +71,9 @@ pub(crate) fn take_invitation(directory: &Path, options: &DatabaseOptions) -> Re
 /// name of the server whose data are copied, and their bytes.
 ///
 /// # Errors
-/// Unsupported: the servers of the cluster do not have the whole graph each. Input: the map or a certificate
-/// is missing or wrong. Unavailable: no other server answers, or the server runs. Io.
+/// Unsupported: the servers of the cluster do not have the whole graph each, or this one was removed. Input:
+/// the map or a certificate is missing or wrong. Unavailable: no other server answers, or the server runs.
+/// Io.
 pub fn rejoin(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str, u64)) -> Result<Rejoined> {
     take_place(directory, options, report).map_err(|error| with_remedy(error, directory))
 }
@@ -106,6 +118,11 @@ fn take_place(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str,
         Arc::new(PeerPart::new(Peer::new(&entry.name, &entry.address, Arc::clone(&identity), hello())))
     };
     let sources: Vec<_> = others.map(source).collect();
+    // A server that was invited, and never was a voter, has no place yet.
+    let is_admitted = Beginning::read(directory, origin).map_or(true, |beginning| beginning.is_admitted);
+    if is_admitted && map.voters.contains(&own.name) {
+        check_member(&map, &own, &sources)?;
+    }
     if had_log {
         check_majority(&map, &sources)?;
     }
@@ -124,6 +141,38 @@ fn take_place(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str,
         environment.files.sync_dir(directory).map_err(|error| failed("sync", directory, &error))?;
     }
     Ok(Rejoined { server: own.name, has_copied, had_log })
+}
+
+/// Answers whether the log has a server at a place, as of now: with a majority of the voters.
+pub(crate) fn answer(replica: &Replica, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let damaged = || Error::corrupt("a request of another server", "it names no place");
+    let at = request.get(1..).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+    let (at, end) = (at.ok_or_else(damaged)?, Instant::now() + MEMBERSHIP_MAX);
+    let index = replica.read_index(MEMBERSHIP_MAX)?;
+    replica.wait_for_more(index.saturating_sub(1), end.saturating_duration_since(Instant::now()))?;
+    let members = replica.members();
+    if replica.committed() < index || members.is_empty() {
+        return Err(Error::new(ErrorKind::Unavailable, "this server does not know all voters yet"));
+    }
+    out.push(u8::from(members.iter().any(|member| place(member.server) == at)));
+    Ok(())
+}
+
+/// Refuses a server that was removed, as far as a voter answers. With its old place it would be a voter
+/// again, without an invitation.
+fn check_member(map: &ClusterMap, own: &ServerEntry, others: &[Arc<PeerPart>]) -> Result<()> {
+    let request = [&[MEMBERSHIP][..], &map.number_of(own).to_le_bytes()].concat();
+    let ask = |peer: &Arc<PeerPart>| {
+        let deadline = Some((Instant::now() + MEMBERSHIP_MAX, MEMBERSHIP_MAX));
+        let _limits = ThreadLimits { deadline, ..ThreadLimits::default() }.enter();
+        peer.peer().send(&request).and_then(Pending::receive).ok()
+    };
+    if others.iter().find_map(ask).is_none_or(|answer| answer != [0]) {
+        return Ok(());
+    }
+    let what = format!("server {} was removed from the cluster; nothing was changed", own.name);
+    Err(Error::new(ErrorKind::Unsupported, what)
+        .with_hint("to have it in the cluster again, invite it into a new directory: vervet cluster invite"))
 }
 
 /// Whether a majority of the voters answers without this server. Otherwise its log may be needed: a commit is

@@ -104,7 +104,7 @@ impl Beginning {
         Ok(Self { number: u32::try_from(random >> 33).unwrap_or(1).max(1), is_admitted: false })
     }
 
-    fn read(directory: &Path, build: u64) -> Result<Self> {
+    pub(crate) fn read(directory: &Path, build: u64) -> Result<Self> {
         let path = beginning_file(directory, build);
         let text = match std::fs::read_to_string(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -245,6 +245,11 @@ fn a_server_learns_that_it_was_removed() {
         assert!(refusal.message().contains("removed") && server.has_left(), "{refusal}");
     });
     servers.end("d");
+    // With its old place it would be a voter again.
+    let rejoined = vervet_cluster::rejoin(&servers.directory("d"), &DatabaseOptions::default(), &|_, _| {});
+    let error = rejoined.expect_err("it was removed");
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("vervet cluster invite")), "{error}");
     std::fs::remove_dir_all(servers.directory("d")).expect("removed");
     servers.join("d", "b");
     servers.wait_for_voters(&["a", "b", "c", "d"]);
