@@ -26,10 +26,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::{Error, ErrorKind, Result, lock};
 
 /// Most voters: each change waits for a majority of them.
 pub const VOTERS_MAX: usize = 7;
+
+/// Most servers that are admitted at the same time.
+const ADMITTING_MAX: usize = 2 * VOTERS_MAX;
 
 /// Longest wait until a server that joins has the log; it asks again then.
 const LEARN_MAX: Duration = Duration::from_secs(10);
@@ -175,16 +178,23 @@ impl Replica {
             return Err(refused(format!("the log has {} voters, which is the most", others.len()))
                 .with_hint("remove one of them: vervet cluster remove"));
         }
-        if is_alone(&voters, server) || self.is_admitting.swap(true, Ordering::AcqRel) {
+        if is_alone(&voters, server) {
             return Ok(());
         }
-        let (raft, is_admitting) = (self.raft.clone(), Arc::clone(&self.is_admitting));
-        let is_changing = Arc::clone(&self.is_changing);
-        self.runtime()?.spawn(async move {
+        let (runtime, admitting) = (self.runtime()?, Arc::clone(&self.admitting));
+        {
+            let mut admitting = lock(&admitting);
+            // One that is not begun now asks again.
+            if admitting.len() >= ADMITTING_MAX || !admitting.insert(server) {
+                return Ok(());
+            }
+        }
+        let (raft, is_changing) = (self.raft.clone(), Arc::clone(&self.is_changing));
+        runtime.spawn(async move {
             if let Err(error) = give_vote(&raft, server, about, &is_changing).await {
                 tracing::warn!(target: "vervet", "a server that joins the voters was not admitted: {error}");
             }
-            is_admitting.store(false, Ordering::Release);
+            lock(&admitting).remove(&server);
         });
         Ok(())
     }
@@ -288,7 +298,10 @@ fn has_entry(metrics: &Metrics, server: u64, index: u64) -> bool {
 
 /// Gives a server a vote, once it has the log, so that commits do not wait for it.
 async fn give_vote(raft: &Raft<Types>, server: u64, about: Bytes, is_changing: &Mutex<()>) -> Result<()> {
-    let added = timeout(CHANGE_MAX, raft.add_learner(server, about, false)).await;
+    let added = {
+        let _one_at_a_time = is_changing.lock().await;
+        timeout(CHANGE_MAX, raft.add_learner(server, about, false)).await
+    };
     let added = added.map_err(|_| undecided())?.map_err(|error| unchanged(&error))?;
     // openraft itself takes a server without an entry for one with almost all, if the log is short.
     let mut metrics = raft.metrics();

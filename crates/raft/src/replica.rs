@@ -145,8 +145,8 @@ pub struct Replica {
     pub(crate) named: BTreeSet<u64>,
     pub(crate) transport: Arc<dyn Transport>,
     reads: mpsc::UnboundedSender<oneshot::Sender<Result<u64>>>,
-    /// A voter is being admitted.
-    pub(crate) is_admitting: Arc<AtomicBool>,
+    /// The servers that are being admitted. One that is not reached delays no other one.
+    pub(crate) admitting: Arc<std::sync::Mutex<BTreeSet<u64>>>,
     /// Another voter has said that this one has been removed.
     pub(crate) is_dismissed: Arc<AtomicBool>,
     /// Locked while the voters are changed: each change begins with what the one before has made.
@@ -243,7 +243,6 @@ impl Replica {
         let (reads, requests) = mpsc::unbounded_channel();
         runtime.spawn(confirm(raft.clone(), requests));
         let server = identity.server;
-        let is_admitting = Arc::default();
         let replica = Self {
             raft,
             store,
@@ -254,7 +253,7 @@ impl Replica {
             named: voters.clone(),
             transport,
             reads,
-            is_admitting,
+            admitting: Arc::default(),
             is_dismissed,
             is_releasing: Arc::default(),
             is_changing: Arc::default(),
