@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions, Durability, Environment};
 use vervet_driver_cluster::{ClusterCounts, ClusterDriver, Servers};
 use vervet_driver_local::LocalDriver;
+use vervet_log::LogStatus;
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
 use vervet_partition::{PartitionDirectory, PartitionedBase, Remote};
 use vervet_peer::{Counts, Faults, Handler, Hello, Identity, PeerServer};
@@ -47,6 +48,8 @@ pub struct Cluster {
     voting: Option<Voting>,
     server: PeerServer,
     partitions: usize,
+    /// Where its files are.
+    place: (Environment, PathBuf),
 }
 
 /// The state of a cluster as one of its servers sees it.
@@ -357,14 +360,14 @@ impl Cluster {
         };
         driver.ask_for_changes(database.changes_probe());
         let partitions = files.partitioning().count();
-        let place = || Place {
+        let data_place = || Place {
             environment: options.environment.clone(),
             directory: directory.to_owned(),
             origin: build,
             members: Arc::clone(&members),
         };
         let merges = map.is_replicated() && !map.voters.is_empty();
-        let data = merges.then(|| Arc::new(Data::new(place(), &generation)));
+        let data = merges.then(|| Arc::new(Data::new(data_place(), &generation)));
         let (mut following, mut voting, mut merging) = (None, None, None);
         if let Some(follower) = follower {
             let merge: Arc<dyn Merge> = if is_voter {
@@ -391,7 +394,19 @@ impl Cluster {
             };
             merging = data.map(|data| Merging::start(data, merge)).transpose()?;
         }
-        Ok(Self { members, database, driver, forwarded, merging, following, voting, server, partitions })
+        let place = (options.environment.clone(), directory.to_owned());
+        Ok(Self {
+            members,
+            database,
+            driver,
+            forwarded,
+            merging,
+            following,
+            voting,
+            server,
+            partitions,
+            place,
+        })
     }
 
     /// Why this server takes no changes; `None`: it is the writer.
@@ -547,6 +562,16 @@ impl Cluster {
     #[must_use]
     pub fn map(&self) -> Arc<ClusterMap> {
         self.members.map()
+    }
+
+    /// Where the files of this server are.
+    pub(crate) fn place(&self) -> (&Environment, &Path) {
+        (&self.place.0, &self.place.1)
+    }
+
+    /// The log of a voter.
+    pub(crate) fn voter_log(&self) -> Option<LogStatus> {
+        self.voting.as_ref().map(Voting::log_status)
     }
 
     /// What was sent to each other server and received, in the order of the map.

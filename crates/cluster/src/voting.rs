@@ -34,6 +34,7 @@ use std::time::{Duration, Instant};
 use vervet::{
     Applied, Database, Environment, Follower, LogRecord, RecordSource, SharedLog, Start, Transactions,
 };
+use vervet_log::LogStatus;
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits, lock};
 use vervet_raft::{
     CommittedEntry, Identity, Leadership, Member, Replica, ReplicaOptions, Role, Timing, Transport,
@@ -424,6 +425,11 @@ impl Voting {
     /// Whether this server takes changes.
     pub(crate) fn leads(&self) -> bool {
         lock(&self.state.progress).leading.is_some()
+    }
+
+    /// Size and syncs of its log.
+    pub(crate) fn log_status(&self) -> LogStatus {
+        self.state.replica.log_status()
     }
 
     /// Name of the other server that leads, if it is known.

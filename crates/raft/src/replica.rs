@@ -25,6 +25,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::timeout;
 use vervet_env::Environment;
+use vervet_log::LogStatus;
 use vervet_model::{Error, ErrorKind, Result};
 
 /// Threads of the runtime of openraft.
@@ -535,6 +536,12 @@ impl Replica {
     #[must_use]
     pub fn log_bytes(&self) -> u64 {
         self.store.bytes()
+    }
+
+    /// Size and syncs of the log.
+    #[must_use]
+    pub fn log_status(&self) -> LogStatus {
+        self.store.status()
     }
 
     /// Number of this server.

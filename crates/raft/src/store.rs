@@ -46,7 +46,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use vervet_env::{Environment, LockGuard};
-use vervet_log::{Log, LogOptions, Lsn, ReadOptions};
+use vervet_log::{Log, LogOptions, LogStatus, Lsn, ReadOptions};
 use vervet_model::{Error, ErrorKind, Result, lock};
 
 const ENTRY: u8 = 1;
@@ -329,7 +329,12 @@ impl Store {
 
     /// Bytes in the files.
     pub(crate) fn bytes(&self) -> u64 {
-        self.shared.log.status().bytes
+        self.status().bytes
+    }
+
+    /// Size and syncs of the files.
+    pub(crate) fn status(&self) -> LogStatus {
+        self.shared.log.status()
     }
 
     /// The position of an entry of the log.

@@ -61,7 +61,7 @@ impl State {
         users: Users,
         metrics: Arc<Metrics>,
     ) -> Self {
-        metrics.register_database(&database);
+        metrics.register_database(&database, options.cluster.as_ref());
         if let Some(cluster) = &options.cluster {
             cluster.on_heavy_task(lower_priority);
             metrics.register_cluster(cluster);

@@ -2,7 +2,7 @@
 
 use crate::database::Database;
 use std::path::Path;
-use vervet_env::FileSystem;
+use vervet_env::{Environment, FileSystem};
 
 /// The maximum depth of folders in a database.
 const FOLDERS_DEEP: usize = 2;
@@ -17,6 +17,16 @@ pub struct FileBytes {
     pub log: u64,
 }
 
+impl FileBytes {
+    /// The sizes of the files in a directory and two levels of folders.
+    #[must_use]
+    pub fn of_directory(environment: &Environment, directory: &Path) -> Self {
+        let mut bytes = Self::default();
+        count_files(&*environment.files, directory, FOLDERS_DEEP, &mut bytes);
+        bytes
+    }
+}
+
 impl Database {
     /// The sizes of the files of the database; 0 in memory. Files created or removed meanwhile may be
     /// missing.
@@ -25,11 +35,9 @@ impl Database {
     /// One system call for each file.
     #[must_use]
     pub fn file_bytes(&self) -> FileBytes {
-        let mut bytes = FileBytes::default();
-        if let Some(directory) = self.transactions().directory() {
-            count_files(&*self.environment().files, directory, FOLDERS_DEEP, &mut bytes);
-        }
-        bytes
+        let transactions = self.transactions();
+        let of_files = |directory| FileBytes::of_directory(self.environment(), directory);
+        transactions.directory().map(of_files).unwrap_or_default()
     }
 }
 

@@ -175,10 +175,12 @@ impl Metrics {
         }
     }
 
-    /// Also exports the figures of a database.
-    pub(crate) fn register_database(&self, database: &Database) {
+    /// Also exports the figures of a database, whose files and log are those of a server of a cluster if it
+    /// has one.
+    pub(crate) fn register_database(&self, database: &Database, cluster: Option<&Arc<Cluster>>) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        registry.register_collector(Box::new(DatabaseCollector(database.clone())));
+        let collector = DatabaseCollector { database: database.clone(), cluster: cluster.map(Arc::clone) };
+        registry.register_collector(Box::new(collector));
     }
 
     /// Also exports the figures of the other servers of a cluster.
@@ -250,14 +252,24 @@ impl Drop for RequestTimer {
 
 /// Values that are read at each scrape.
 #[derive(Debug)]
-struct DatabaseCollector(Database);
+struct DatabaseCollector {
+    database: Database,
+    cluster: Option<Arc<Cluster>>,
+}
 
 impl Collector for DatabaseCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let database = &self.0;
-        let (files, plans) = (database.file_bytes(), database.plan_cache_counts());
+        let database = &self.database;
+        let (mut files, plans) = (database.file_bytes(), database.plan_cache_counts());
         let transactions = database.transaction_counts();
-        let (statements, status) = (database.snapshot().statement_count(), database.storage_status());
+        let (statements, mut status) = (database.snapshot().statement_count(), database.storage_status());
+        if let Some(storage) = self.cluster.as_ref().map(|cluster| cluster.storage()) {
+            files = storage.files;
+            if let Some(log) = storage.log {
+                (status.log_bytes, status.log_files) = (log.bytes, log.files);
+                (status.log_syncs, status.log_sync_time) = (log.syncs, log.sync_time);
+            }
+        }
         let out = &mut encoder;
         for (name, help, value) in [
             ("vervet_transactions_committed", "Committed transactions.", transactions.commits),

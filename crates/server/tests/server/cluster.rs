@@ -121,6 +121,17 @@ fn changes_are_sent_on_to_the_leader() {
         let reply = server.update(&update, &[ann, "vervet-hops: 99"]);
         assert!(matches!(reply.status, 204 | 403), "{} {}", reply.status, reply.text());
     }
+    // Files, and the log of each voter.
+    for (at, server) in servers.iter().enumerate() {
+        let votes = at < 3;
+        let metrics =
+            ["vervet_log_bytes", "vervet_log_files", "vervet_recovery_bytes", "vervet_log_syncs_total"];
+        for name in metrics {
+            assert_eq!(server.metric(name) > 0.0, votes, "{name} of server {at}: {}", server.metric(name));
+        }
+        assert!(server.metric("vervet_disk_bytes") > server.metric("vervet_log_bytes"));
+        assert_eq!(server.metric("vervet_log_sync_seconds_total") > 0.0, votes, "server {at}");
+    }
     // A strict read at any voter sees each change at once; elsewhere it says that it cannot.
     let strict = ["accept: text/csv", "vervet-consistency: strict"];
     let leading = clusters.iter().position(|cluster| cluster.takes_changes()).expect("a leader");
