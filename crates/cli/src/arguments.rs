@@ -1,10 +1,12 @@
 //! Command-line definition: commands, options, help texts and value parsers.
 
+mod changes;
 mod cluster;
 mod mcp;
 mod reading;
 mod units;
 
+pub(crate) use changes::{ChangesArguments, ChangesFormat};
 pub(crate) use cluster::{
     ClusterArguments, ClusterBackupArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments,
     ClusterInviteArguments, ClusterLoadArguments, ClusterRestoreArguments, ClusterShapeArguments,
@@ -181,6 +183,8 @@ pub(crate) enum Command {
     Check(CheckArguments),
     /// Write a database as statements or as a property graph
     Export(ExportArguments),
+    /// Write what the commits after a position have changed, of a database or of a server
+    Changes(ChangesArguments),
     /// Copy the current state of a database, concurrently with writers
     Backup(BackupArguments),
     /// Create a database from a backup, in a directory without one

@@ -57,6 +57,7 @@ fn database_of(command: &Command) -> Option<&Path> {
         Command::Info(arguments) => &arguments.database,
         Command::Check(arguments) => &arguments.database,
         Command::Export(arguments) => &arguments.database,
+        Command::Changes(arguments) => Path::new(&arguments.source),
         Command::Backup(arguments) => &arguments.database,
         Command::Recover(arguments) => &arguments.database,
         Command::Serve(arguments) => arguments.database.as_deref()?,
@@ -120,6 +121,9 @@ fn hint(command: &Command, servers: &[String]) -> String {
         Command::Query(_) | Command::Shell(_) | Command::Export(_) | Command::Mcp(_) => format!(
             "start all servers ({serve}{others}), then ask any of them over HTTP: \
              curl localhost:7878/query --data-urlencode 'query=SELECT * {{ ?s ?p ?o }} LIMIT 10'"
+        ),
+        Command::Changes(_) => format!(
+            "start all servers ({serve}{others}), then ask any of them: vervet changes localhost:7878"
         ),
         Command::Recover(_) => {
             let checks: Vec<String> = servers.iter().map(|server| format!("vervet check {server}")).collect();

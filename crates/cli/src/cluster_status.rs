@@ -3,20 +3,16 @@
 use crate::arguments::ClusterStatusArguments;
 use crate::output::{self, Failure, Outcome, Output};
 use crate::table::Table;
-use crate::{http_client, password, server_address};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use crate::{http_client, server_address};
 use serde_json::Value;
 use std::io::Write;
-use std::path::Path;
 use std::time::Duration;
-use vervet::{Error, ErrorKind};
 
 /// Maximum length of a response: a cluster has at most 256 servers.
 const RESPONSE_BYTES_MAX: u64 = 4 << 20;
 
 pub(crate) fn run(arguments: &ClusterStatusArguments) -> Outcome {
-    let login = login(arguments)?;
+    let login = http_client::login(arguments.user.as_deref(), arguments.token_file.as_deref())?;
     let urls = server_address::urls(arguments.address.as_deref(), login.is_some());
     let status = http_client::first_answer(&urls, |url| ask(url, login.as_deref()))?;
     let mut out = Output::standard();
@@ -26,24 +22,6 @@ pub(crate) fn run(arguments: &ClusterStatusArguments) -> Outcome {
     }
     out.finish()?;
     if status.silent().is_empty() { Ok(()) } else { Err(Failure::Shown) }
-}
-
-/// The value of the header `Authorization`, if the user has named credentials.
-fn login(arguments: &ClusterStatusArguments) -> vervet::Result<Option<String>> {
-    if let Some(user) = &arguments.user {
-        let pair = format!("{user}:{}", password::existing()?);
-        return Ok(Some(format!("Basic {}", STANDARD.encode(pair))));
-    }
-    let Some(file) = &arguments.token_file else { return Ok(None) };
-    let text = match file == Path::new("-") {
-        true => std::io::read_to_string(std::io::stdin()),
-        false => std::fs::read_to_string(file),
-    };
-    let text = text.map_err(|error| Error::io(format!("read {}", file.display()), &error))?;
-    match text.lines().next().map(str::trim).filter(|token| !token.is_empty()) {
-        Some(token) => Ok(Some(format!("Bearer {token}"))),
-        None => Err(Error::new(ErrorKind::Input, format!("{} has no token", file.display()))),
-    }
 }
 
 /// The state of a cluster as the JSON of a server.
@@ -70,9 +48,7 @@ pub(crate) fn ask(url: &str, login: Option<&str>) -> vervet::Result<Status> {
         let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         let error = http_client::failed(&url, &format!("{}: {reason}", status.as_u16()));
         return Err(match status.as_u16() {
-            401 | 403 => error.with_hint(
-                "name a user with the role read: --user NAME (the password is asked), or --token-file FILE",
-            ),
+            401 | 403 => error.with_hint(http_client::LOGIN_HINT),
             404 => error.with_hint(format!("for a single server: vervet health {server} --ready")),
             _ => error,
         });

@@ -11,6 +11,7 @@
 
 mod arguments;
 mod backup;
+mod changes;
 mod check;
 mod cluster;
 mod cluster_backup;
@@ -90,6 +91,7 @@ fn main() -> ExitCode {
         Command::Info(arguments) => info::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Changes(arguments) => changes::run(&arguments),
         Command::Constraint(arguments) => constraint::run(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Restore(arguments) => restore::run(&arguments),

@@ -1,6 +1,7 @@
 //! Integration tests of the crate, one module per subject, in one program that is linked once.
 
 mod book;
+mod changes;
 mod cluster;
 mod common;
 mod crash;

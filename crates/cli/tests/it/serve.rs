@@ -11,14 +11,14 @@ use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Stdio};
 
 /// A server process; killed on drop.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStderr>>,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Serving {
-    fn start(place: &Place, arguments: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         let mut command =
             place.command(&[&["serve", "db", "--create", "--bind", "127.0.0.1:0"], arguments].concat());
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
