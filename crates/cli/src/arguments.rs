@@ -18,7 +18,6 @@ pub(crate) use reading::ReadingArguments;
 use crate::gpu::DeviceChoice;
 use crate::parameter::{Parameter, parameter};
 use crate::server_address::server_address;
-use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxrdf::NamedNode;
 use reading::iri;
@@ -26,7 +25,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
-use units::{seconds, size};
+use units::{count, positive, seconds, size};
 use vervet::{ConstraintKind, Durability, Format, OutputFormat, THREADS_MAX};
 
 const EXIT_CODES: &str = "\
@@ -55,6 +54,12 @@ Examples:
   vervet update ./db 'INSERT DATA { <urn:ann> <urn:knows> <urn:bob> }'
   vervet update ./db 'DELETE WHERE { ?a <urn:knows> ?b }'
   vervet update ./db --file changes.ru";
+
+const INFO_EXAMPLES: &str = "\
+Examples:
+  vervet info ./db
+  vervet info --plan --statements 100000000 --replicas 3
+  vervet info ./db --plan --times 10";
 
 const RECOVER_HELP: &str = "\
 Without --cut-at-damage nothing is changed: the command reports where the log is damaged, the last commit
@@ -456,15 +461,11 @@ pub(crate) struct ShellArguments {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = INFO_EXAMPLES)]
 pub(crate) struct InfoArguments {
     /// Directory of the database
-    #[arg(
-        value_name = "DB",
-        required = false,
-        required_unless_present = "gpu",
-        default_value_if("gpu", ArgPredicate::Equals("true".into()), ".")
-    )]
-    pub database: PathBuf,
+    #[arg(value_name = "DB", required_unless_present_any = ["gpu", "statements"])]
+    pub database: Option<PathBuf>,
     /// Say which GPU queries use, or why none, instead of describing a database
     #[arg(long, conflicts_with_all = ["all", "database"])]
     pub gpu: bool,
@@ -474,6 +475,30 @@ pub(crate) struct InfoArguments {
     /// List all predicates and segments, not only the largest
     #[arg(long)]
     pub all: bool,
+    /// Compute machines, memory and disk that a graph needs: one like the database, or like LUBM without one
+    #[arg(long, conflicts_with_all = ["all", "gpu"])]
+    pub plan: bool,
+    /// Statements of the graph (default: those of the database)
+    #[arg(long, value_name = "N", requires = "plan", value_parser = count)]
+    pub statements: Option<u64>,
+    /// Terms of the graph: IRIs, blank nodes and literals (default: as many for each statement as measured)
+    #[arg(long, value_name = "N", requires = "plan", value_parser = count)]
+    pub terms: Option<u64>,
+    /// How many times the database, such as 10 or 2.5 (default: 1)
+    #[arg(
+        long,
+        value_name = "X",
+        requires_all = ["plan", "database"],
+        conflicts_with = "statements",
+        value_parser = positive
+    )]
+    pub times: Option<f64>,
+    /// Copies of the graph: 1, or the number of servers (default: 1)
+    #[arg(long, value_name = "R", requires = "plan", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub replicas: Option<u16>,
+    /// Servers (default: as many as replicas)
+    #[arg(long, value_name = "S", requires = "plan", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub servers: Option<u16>,
 }
 
 #[derive(Args, Debug)]

@@ -54,7 +54,7 @@ fn database_of(command: &Command) -> Option<&Path> {
         Command::Update(arguments) => &arguments.database,
         Command::Constraint(arguments) => &arguments.database,
         Command::Shell(arguments) => &arguments.database,
-        Command::Info(arguments) => &arguments.database,
+        Command::Info(arguments) => arguments.database.as_deref()?,
         Command::Check(arguments) => &arguments.database,
         Command::Export(arguments) => &arguments.database,
         Command::Changes(arguments) => Path::new(&arguments.source),

@@ -6,17 +6,21 @@ use crate::output::{self, Outcome, Output};
 use crate::table::Table;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use vervet::{ComponentSize, Database, Direction, Durability, Id, Result};
+use vervet::{ComponentSize, Database, Direction, Durability, Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
 
 /// The number of predicates and segments listed without `--all`.
 const LISTED_MAX: usize = 30;
 
+/// Name of the group of its parts.
+const DICTIONARY: &str = "dictionary";
+
 pub(crate) fn run(arguments: &InfoArguments) -> Outcome {
     if arguments.gpu {
         return gpu::report(arguments.json);
     }
-    let database = Database::open(&arguments.database)?;
+    let unnamed = || Error::new(ErrorKind::Input, "no database is named");
+    let database = Database::open(arguments.database.as_ref().ok_or_else(unnamed)?)?;
     let facts = Facts::collect(&database)?;
     let mut out = Output::standard();
     if arguments.json {
@@ -62,8 +66,22 @@ impl Facts {
         })
     }
 
-    fn size_bytes(&self) -> u64 {
+    pub(crate) fn statements(&self) -> u64 {
+        self.statements
+    }
+
+    /// IRIs, blank nodes and literals of the dictionary.
+    pub(crate) fn terms(&self) -> u64 {
+        self.resources + self.literals
+    }
+
+    pub(crate) fn size_bytes(&self) -> u64 {
         self.parts.iter().map(|part| part.size_bytes).sum()
+    }
+
+    pub(crate) fn dictionary_bytes(&self) -> u64 {
+        let parts = self.parts.iter().filter(|part| group(&kind(part)) == DICTIONARY);
+        parts.map(|part| part.size_bytes).sum()
     }
 
     fn per_statement(&self, size_bytes: u64) -> String {
@@ -213,7 +231,7 @@ fn kind(part: &ComponentSize) -> String {
     match &part.segment {
         Some((_, direction)) => format!("adjacency {}: {}", direction_name(*direction), part.name),
         None if part.name == "edge table" => part.name.to_owned(),
-        None => format!("dictionary: {}", part.name),
+        None => format!("{DICTIONARY}: {}", part.name),
     }
 }
 

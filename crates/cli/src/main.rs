@@ -43,6 +43,7 @@ mod output;
 mod pager;
 mod parameter;
 mod password;
+mod plan;
 mod progress;
 mod query;
 mod recover;
@@ -79,8 +80,7 @@ fn main() -> ExitCode {
     if let Err(failure) = logging::begin(&arguments.log, level) {
         return output::finish(Err(failure));
     }
-    let needs_no_database = matches!(&arguments.command, Command::Info(info) if info.gpu);
-    if !needs_no_database && let Err(failure) = cluster_directory::refuse(&arguments.command) {
+    if let Err(failure) = cluster_directory::refuse(&arguments.command) {
         return output::finish(Err(failure));
     }
     let outcome = match arguments.command {
@@ -88,6 +88,7 @@ fn main() -> ExitCode {
         Command::Query(arguments) => query::run(&arguments),
         Command::Update(arguments) => update::run(&arguments),
         Command::Shell(arguments) => shell::run(&arguments),
+        Command::Info(arguments) if arguments.plan => plan::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),

@@ -1,4 +1,4 @@
-//! Value parsers of times and sizes.
+//! Value parsers of times, sizes and counts.
 
 use std::time::Duration;
 
@@ -38,4 +38,16 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     }
     // A whole number below 2^53 is printed as such.
     format!("{bytes:.0}").parse().map_err(|_| too_large())
+}
+
+/// A count, whose digits may be in groups: `100,000,000`, `100_000_000`.
+pub(crate) fn count(text: &str) -> Result<u64, String> {
+    let digits: String = text.chars().filter(|letter| !matches!(letter, ',' | '_')).collect();
+    digits.parse().map_err(|_| "not a number, such as 100000000 or 100,000,000".to_owned())
+}
+
+/// A factor above 0.
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
+    let factor: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if factor > 0.0 && factor <= 1e9 { Ok(factor) } else { Err("must be above 0 and at most 1e9".to_owned()) }
 }
