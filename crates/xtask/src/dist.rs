@@ -1,7 +1,8 @@
 //! `cargo xtask dist`: the program as one self-contained binary, in a folder and an archive for distribution.
 //!
 //! `target/dist/vervet-VERSION-TARGET` gets the binary, the licences, completions, man pages, and the files
-//! of `packaging/` for systemd and containers. Beside it are the folder as `.tar.gz`, and `SHA256SUMS`.
+//! of `packaging/` for systemd, containers and clusters. Beside it are the folder as `.tar.gz`, and
+//! `SHA256SUMS`.
 //!
 //! On Linux the binary is static: with musl if `rustup` has the target and `musl-gcc` is installed, otherwise
 //! with glibc. The result depends on the commit and the toolchain: folders of the machine are not in the
@@ -32,11 +33,26 @@ const COMPLETIONS: [(&str, &str); 5] = [
     ("zsh", "_vervet"),
 ];
 /// Files of the repository, and their names in the folder.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 23] = [
     ("LICENSE", "LICENSE"),
     ("README.md", "README.md"),
     ("packaging/Dockerfile", "Dockerfile"),
     ("packaging/compose.yaml", "compose.yaml"),
+    ("packaging/cluster/Dockerfile", "cluster/Dockerfile"),
+    ("packaging/cluster/compose.yaml", "cluster/compose.yaml"),
+    ("packaging/cluster/graph/.gitignore", "cluster/graph/.gitignore"),
+    ("packaging/cluster/init.sh", "cluster/init.sh"),
+    ("packaging/helm/vervet/.helmignore", "helm/vervet/.helmignore"),
+    ("packaging/helm/vervet/Chart.yaml", "helm/vervet/Chart.yaml"),
+    ("packaging/helm/vervet/files/init.sh", "helm/vervet/files/init.sh"),
+    ("packaging/helm/vervet/files/prepare.sh", "helm/vervet/files/prepare.sh"),
+    ("packaging/helm/vervet/templates/NOTES.txt", "helm/vervet/templates/NOTES.txt"),
+    ("packaging/helm/vervet/templates/_helpers.tpl", "helm/vervet/templates/_helpers.tpl"),
+    ("packaging/helm/vervet/templates/config.yaml", "helm/vervet/templates/config.yaml"),
+    ("packaging/helm/vervet/templates/init.yaml", "helm/vervet/templates/init.yaml"),
+    ("packaging/helm/vervet/templates/services.yaml", "helm/vervet/templates/services.yaml"),
+    ("packaging/helm/vervet/templates/statefulset.yaml", "helm/vervet/templates/statefulset.yaml"),
+    ("packaging/helm/vervet/values.yaml", "helm/vervet/values.yaml"),
     ("packaging/monitoring/alerts.yaml", "monitoring/alerts.yaml"),
     ("packaging/monitoring/dashboard.json", "monitoring/dashboard.json"),
     ("packaging/vervet.service", "systemd/vervet.service"),
@@ -492,6 +508,15 @@ mod tests {
         assert!(text.contains("codemirror") && text.contains("Permission is hereby granted"), "{text}");
         for (file, _) in FILES {
             assert!(root.join(file).is_file(), "{file}");
+        }
+        // And has none for operators that it leaves out. The folder of a first graph may have files of a
+        // user.
+        let mut packaging = Vec::new();
+        bundle::collect(&root.join("packaging"), "packaging/", &mut packaging).unwrap();
+        for (file, _) in packaging {
+            let is_left_out = file.ends_with("_test.yaml")
+                || file.starts_with("packaging/cluster/graph/") && !file.ends_with(".gitignore");
+            assert!(is_left_out || FILES.iter().any(|(from, _)| *from == file), "{file}");
         }
     }
 }
