@@ -177,6 +177,10 @@ fn copy_base(
         let fetched = match fetch(environment, (&path, origin), feed.sources(), least, report) {
             // Each of them has merged changes meanwhile.
             Err(error) if error.kind() == ErrorKind::Unavailable && !is_last => continue,
+            // The disk is that of the backup.
+            Err(error) if error.kind() == ErrorKind::Io => {
+                return Err(error.context(format_args!("the backup in {}", path.display())));
+            }
             fetched => fetched?,
         };
         let (build, checkpoint) = (fetched.files.build(), fetched.checkpoint);

@@ -89,10 +89,15 @@ impl Error {
         self
     }
 
-    /// An [`ErrorKind::Io`] error: `could not {what}: {source}`.
+    /// An [`ErrorKind::Io`] error: `could not {what}: {source}`. That of a full disk has a hint.
     #[must_use]
     pub fn io(what: impl fmt::Display, source: &std::io::Error) -> Self {
-        Self::new(ErrorKind::Io, format!("could not {what}: {source}"))
+        let error = Self::new(ErrorKind::Io, format!("could not {what}: {source}"));
+        match source.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => error
+                .with_hint("free some space on the disk, or name a directory on another one; then try again"),
+            _ => error,
+        }
     }
 
     /// An [`ErrorKind::Corrupt`] error in `file`.
@@ -140,3 +145,15 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_has_a_hint() {
+        let of = |kind: std::io::ErrorKind| Error::io("write a", &kind.into());
+        assert!(of(std::io::ErrorKind::StorageFull).hint().is_some_and(|hint| hint.contains("space")));
+        assert_eq!(of(std::io::ErrorKind::NotFound).hint(), None);
+    }
+}
