@@ -1,4 +1,4 @@
-//! Backing up a cluster whose servers have the whole graph each, and whose voters take changes, while it
+//! Backing up a cluster whose voters take changes, while it
 //! runs.
 //!
 //! # Shape
@@ -18,7 +18,7 @@ use crate::backup_directory::{
     unfinished_records_path,
 };
 use crate::backup_feed::{Feed, FeedAnswer};
-use crate::fetch::fetch;
+use crate::fetch::{Wanted, fetch};
 use crate::files::{create_private, failed};
 use crate::identity::open_identity;
 use crate::map::ClusterMap;
@@ -72,8 +72,7 @@ pub struct BackedUp {
 /// The limits of the thread ([`ThreadLimits`]) cancel the call; the backup then is as before.
 ///
 /// # Errors
-/// Unsupported: the servers of the cluster do not have the whole graph each, or there are no voters. Input:
-/// the map or a certificate is missing or wrong, or `to` has something else. Unavailable: no majority of the
+/// Unsupported: there are no voters. Input: the map or a certificate is missing or wrong, or `to` has something else. Unavailable: no majority of the
 /// voters answers, or another process writes to the backup. Corrupt: the backup has more than the cluster.
 /// Io.
 pub fn backup(
@@ -83,9 +82,8 @@ pub fn backup(
     report: &dyn Fn(&str, u64),
 ) -> Result<BackedUp> {
     let map = ClusterMap::read(server)?;
-    if !map.is_replicated() || map.voters.is_empty() {
-        let what =
-            "a cluster is backed up where every server has the whole graph, and voters take its changes";
+    if map.voters.is_empty() {
+        let what = "a cluster is backed up where voters take its changes";
         return Err(Error::new(ErrorKind::Unsupported, what).with_hint(
             "export the graph of this one (GET /store), or keep the database that it was made from",
         ));
@@ -137,7 +135,7 @@ pub fn backup(
         bytes.set(all);
         report(server, all);
     };
-    let base = copy_base(&directory, &mut feed, (origin, newest), &time, &report)?;
+    let base = copy_base(&directory, &mut feed, (origin, newest, map.partitions().len()), &time, &report)?;
     let last = base.last()?;
     let (point, records) = (last.shown(), last.records);
     manifest.bases.push(base);
@@ -165,7 +163,7 @@ fn sources(server: &Path, map: &ClusterMap, origin: u64) -> Result<Vec<Arc<PeerP
 fn copy_base(
     directory: &BackupDirectory<'_>,
     feed: &mut Feed,
-    (origin, newest): (u64, u64),
+    (origin, newest, partitions): (u64, u64, usize),
     time: &str,
     report: &dyn Fn(&str, u64),
 ) -> Result<Base> {
@@ -174,7 +172,9 @@ fn copy_base(
     let mut least = 0;
     for attempt in 1.. {
         let is_last = attempt == ATTEMPTS_MAX;
-        let fetched = match fetch(environment, (&path, origin), feed.sources(), least, report) {
+        let all: Vec<usize> = (0..partitions).collect();
+        let wanted = Wanted { origin, least, partitions: &all, count: partitions };
+        let fetched = match fetch(environment, &path, wanted, feed.sources(), report) {
             // Each of them has merged changes meanwhile.
             Err(error) if error.kind() == ErrorKind::Unavailable && !is_last => continue,
             // The disk is that of the backup.

@@ -9,15 +9,16 @@ use crate::forwarding::{FORWARD, Forwarded, Receiver};
 use crate::generation::{Generation, newest_path};
 use crate::identity::open_identity;
 use crate::init::AUTHORITY_FILE;
-use crate::layout::remote_parts;
 use crate::load::adopt;
 use crate::map::{ClusterMap, ServerEntry};
 use crate::members::{self, Members, Other};
 use crate::merging::{Data, Merge, Merging, Place};
+use crate::merging_together::Together;
 use crate::origin::{Origin, has_log};
 use crate::peer_part::PeerPart;
 use crate::rejoin;
 use crate::remove;
+use crate::serving::{self, Serving};
 use crate::voter_log::VoterLog;
 use crate::voting::{self, Voting};
 use crate::writer_log::WriterLog;
@@ -25,11 +26,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions, Durability, Environment};
-use vervet_driver_cluster::{ClusterCounts, ClusterDriver, Servers};
+use vervet_driver_cluster::{ClusterCounts, ClusterDriver};
 use vervet_driver_local::LocalDriver;
 use vervet_log::LogStatus;
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
-use vervet_partition::{PartitionDirectory, PartitionedBase, Remote};
+use vervet_partition::PartitionDirectory;
 use vervet_peer::{Counts, Faults, Handler, Hello, Identity, PeerServer};
 use vervet_raft::Replica;
 
@@ -120,7 +121,7 @@ pub(crate) fn open_files(
 
 /// Gives the error of lost files the remedy, where there is one.
 pub(crate) fn rejoin_hint(error: Error, map: &ClusterMap, directory: &Path) -> Error {
-    if map.is_replicated() && !map.voters.is_empty() {
+    if map.replicas() > 1 && !map.voters.is_empty() {
         let command = format!("vervet cluster rejoin {}", directory.display());
         return error.with_hint(format!("if they are lost, let the server take its place again: {command}"));
     }
@@ -185,8 +186,10 @@ fn written_by_voters(map: &ClusterMap) -> Error {
 
 /// Answers the requests of other servers: reads of the own partitions, and tasks of queries.
 struct Requests {
-    own: Arc<PartitionedBase>,
+    serving: Arc<Serving>,
     driver: Arc<ClusterDriver>,
+    /// Where changes are merged into data.
+    data: Arc<OnceLock<Arc<Data>>>,
     /// The database, at the writer, once it has read its log, and a random number of this process.
     writing: Arc<OnceLock<Database>>,
     opening: u64,
@@ -209,7 +212,8 @@ impl Requests {
 impl Handler for Requests {
     fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let answered = if request.first() == Some(&FETCH) {
-            fetch::answer(&self.environment, &self.directory, request, out)
+            let reads = self.data.get().map(|data| data.position());
+            fetch::answer(&self.environment, &self.directory, reads, request, out)
         } else if request.first() == Some(&FORWARD) {
             let answered = self.forwarded.answer(request.get(1..).unwrap_or_default());
             answered.map(|answer| out.extend_from_slice(&answer))
@@ -231,7 +235,7 @@ impl Handler for Requests {
         } else if ClusterDriver::is_request(request) {
             self.driver.answer(request, out)
         } else {
-            self.own.answer(request, out)
+            self.serving.answer(request, out)
         };
         answered.map_err(|error| with_remedy(error, &self.directory))
     }
@@ -264,32 +268,16 @@ impl Cluster {
         };
         let members = Arc::new(Members::new(place, map.clone())?);
         let peers = members.parts();
-        let remote_of = |entry: &ServerEntry| {
-            let peer = peers.iter().find(|peer| peer.peer().name() == entry.name);
-            peer.map(|peer| Arc::clone(peer) as Arc<dyn Remote>)
-        };
-        let remotes = remote_parts(&map, files.build(), &remote_of);
-        let [answering, reading] = files.bases(&own.partitions, &remotes)?;
-        let start = generation.start(Arc::clone(&reading));
+        let opened = serving::open(&generation, &map, &members)?;
+        let start = generation.start(Arc::clone(&opened.reading));
         // What no other server reads is not held: merged data replace it.
-        let [answering, reading] = match map.is_replicated() {
-            true => {
-                let empty = Arc::new(PartitionedBase::empty(files.partitioning())?);
-                [Arc::clone(&empty), empty]
-            }
-            false => [answering, reading],
-        };
-        // By name, so that all servers number them alike, whatever the order of their maps.
-        let reads = |entry: &&ServerEntry| entry.name == own.name || !map.is_replicated();
-        let mut numbered: Vec<&ServerEntry> = map.servers.iter().filter(reads).collect();
-        numbered.sort_by(|one, other| one.name.cmp(&other.name));
-        let partitions: Vec<_> = numbered.iter().map(|entry| entry.partitions.clone()).collect();
-        let by_number = numbered.into_iter().map(remote_of).collect();
-        let servers = Servers::new(by_number, &partitions, reading)?;
+        let opened = if map.is_replicated() { opened.without_data(files.partitioning())? } else { opened };
         let seed = options.environment.random.next_u64();
         let seed = seed.map_err(|error| Error::io("draw a random number", &error))?;
-        let driver = ClusterDriver::new(LocalDriver::new(options.gate), Arc::new(servers), seed);
+        let driver = ClusterDriver::new(LocalDriver::new(options.gate), opened.servers, seed);
         let driver = Arc::new(driver);
+        let serving = Arc::new(Serving::new(Arc::clone(&driver), build, opened.answering));
+        let own_data = Arc::<OnceLock<Arc<Data>>>::default();
         let is_writer = map.writer.as_ref() == Some(&own.name);
         let log = log_directory(directory, build);
         if !is_writer && has_log(&options.environment, &log) {
@@ -313,7 +301,8 @@ impl Cluster {
         let opening = options.environment.random.next_u64();
         let forwarded = Receiver::default();
         let requests = Arc::new(Requests {
-            own: answering,
+            serving: Arc::clone(&serving),
+            data: Arc::clone(&own_data),
             driver: Arc::clone(&driver),
             writing: Arc::clone(&writing),
             opening: opening.map_err(|error| Error::io("draw a random number", &error))?,
@@ -330,7 +319,7 @@ impl Cluster {
             None if !map.voters.is_empty() => {
                 let refusal = if is_voter { voting::refusal(None) } else { written_by_voters(&map) };
                 let (database, follower) =
-                    Database::following(start, refusal, Arc::clone(&driver) as _, options)?;
+                    Database::following(start.clone(), refusal, Arc::clone(&driver) as _, options)?;
                 (database, Some(follower))
             }
             None => (Database::read_only(&start, only_read(), Arc::clone(&driver) as _, options)?, None),
@@ -350,7 +339,7 @@ impl Cluster {
             Some(writer) => {
                 let refusal = written_elsewhere(&map, writer);
                 let (database, follower) =
-                    Database::following(start, refusal, Arc::clone(&driver) as _, options)?;
+                    Database::following(start.clone(), refusal, Arc::clone(&driver) as _, options)?;
                 let peer = peers.iter().find(|peer| peer.peer().name() == writer).map(Arc::clone);
                 if let Some(peer) = peer {
                     database.feed_from(Arc::new(WriterLog(peer)));
@@ -366,8 +355,15 @@ impl Cluster {
             origin: build,
             members: Arc::clone(&members),
         };
-        let merges = map.is_replicated() && !map.voters.is_empty();
-        let data = merges.then(|| Arc::new(Data::new(data_place(), &generation)));
+        let data = (!map.voters.is_empty()).then(|| match map.is_replicated() {
+            true => Data::new(data_place(), &generation),
+            false => {
+                let together = Together::new(data_place(), serving, database.clone(), &generation, start);
+                Data::together(data_place(), &generation, together)
+            }
+        });
+        let data = data.map(Arc::new);
+        data.iter().for_each(|data| _ = own_data.set(Arc::clone(data)));
         let (mut following, mut voting, mut merging) = (None, None, None);
         if let Some(follower) = follower {
             let merge: Arc<dyn Merge> = if is_voter {
@@ -515,16 +511,16 @@ impl Cluster {
     }
 
     /// Merges the changes of the graph into the data of this server now, as it does by itself when they are
-    /// many; `false`: there is nothing to merge.
+    /// many; `false`: there is nothing to merge. Where servers have different partitions, the others copy their
+    /// share of the merged data later, and then all go on from them.
     ///
     /// # Errors
-    /// Unsupported: this server does not have the whole graph, or its changes have no voters. Io: nothing has
+    /// Unsupported: the changes have no voters, or another server leads that merges for all. Io: nothing has
     /// changed.
     pub fn merge_changes(&self) -> Result<bool> {
         let none = || {
-            Error::new(ErrorKind::Unsupported, "this server does not merge changes into its data").with_hint(
-                "where every server has the whole graph, and voters take changes, each server does",
-            )
+            Error::new(ErrorKind::Unsupported, "this server does not merge changes into its data")
+                .with_hint("where voters take changes, servers do")
         };
         self.merging.as_ref().ok_or_else(none)?.merge()
     }

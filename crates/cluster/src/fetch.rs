@@ -1,14 +1,24 @@
-//! Data of another server, for one that lacks entries which no log has any more.
+//! Data of other servers, for one that lacks files, or entries which no log has any more.
 //!
 //! # Shape
-//! A request is [`FETCH`] and numbers of 8 bytes: none, or a position, the number of a file and an offset.
-//! The answer to the first is a text: the position of the newest data of the asked server, and of each of
-//! their files a line with its length and its name. The answer to the second are the next bytes of that file.
+//! A request is [`FETCH`], and behind it nothing, [`LIST`], [`PLACES`], or three numbers of 8 bytes: a
+//! position, the number of a file and an offset. Files are numbered in the order of
+//! [`Generation::file_names`]. The answers:
+//!
+//! | request | answer |
+//! | --- | --- |
+//! | nothing | a text: the position of the newest data, and of each file of the graph a line with length and name |
+//! | [`LIST`] | a text: position and build of the newest data, and of each file that the server has a line with number, length and name |
+//! | [`PLACES`] | a text: the positions of the newest data that the server has, and of those that it reads |
+//! | numbers | the next bytes of that file |
+//!
 //! # Where this is right
-//! Every server has the whole graph, and all data of one position are one graph.
+//! All data of one build are one graph, whichever servers have their files, and the catalog, which each has,
+//! says what is in them.
 
-use crate::generation::{CHECKPOINT_FILE, Generation, Unfinished};
+use crate::generation::{Generation, Unfinished, data_path};
 use crate::peer_part::PeerPart;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -20,109 +30,191 @@ use vervet_partition::Remote;
 /// Kind of the requests: none of those of partitions, tasks, followers and voters.
 pub(crate) const FETCH: u8 = 98;
 
+/// The second byte of a request for what the server has.
+const LIST: u8 = 1;
+/// The second byte of a request for the positions of its data.
+const PLACES: u8 = 2;
+
 /// Most bytes of a file in an answer.
 const PIECE_BYTES: u64 = 4 << 20;
-
-fn file_names(generation: &Generation) -> Vec<String> {
-    let all: Vec<usize> = (0..generation.files.partitioning().count()).collect();
-    let mut names = generation.files.file_names(&all);
-    names.push(CHECKPOINT_FILE.to_owned());
-    names
-}
 
 fn failed(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     let what = format!("{what} {}", path.display());
     move |error| Error::io(what, &error)
 }
 
-/// Answers a request, at the server in `directory`.
+/// Answers a request, at the server in `directory`. `reads`: the position of the data that it reads.
 ///
 /// # Errors
 /// Unavailable: it has other data by now. Corrupt: it is no such request.
 pub(crate) fn answer(
     environment: &Environment,
     directory: &Path,
+    reads: Option<u64>,
     request: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let generation = Generation::open(environment, directory)?;
-    let position = generation.checkpoint.position;
-    let names = file_names(&generation);
-    let mut reader = Reader::new(request.get(1..).unwrap_or_default());
-    if request.len() == 1 {
-        let mut text = position.to_string();
-        for name in names {
-            let path = generation.path.join(&name);
-            let length = environment.files.length(&path).map_err(failed("read", &path))?;
-            text.push_str(&format!("\n{length} {name}"));
+    match request.get(1..).unwrap_or_default() {
+        [] => list_all(&Generation::open(environment, directory)?, environment, out),
+        [LIST] => list_present(&Generation::open(environment, directory)?, environment, out),
+        [PLACES] => {
+            let newest = Generation::open(environment, directory)?.checkpoint.position;
+            out.extend_from_slice(format!("{newest} {}", reads.unwrap_or(newest)).as_bytes());
+            Ok(())
         }
-        out.extend_from_slice(text.as_bytes());
-        return Ok(());
+        numbers => piece(environment, directory, numbers, out),
     }
+}
+
+/// All files of the graph, as servers of protocol 7 ask for them: each has all.
+fn list_all(generation: &Generation, environment: &Environment, out: &mut Vec<u8>) -> Result<()> {
+    let mut text = generation.checkpoint.position.to_string();
+    for name in generation.file_names() {
+        let path = generation.path.join(&name);
+        let length = environment.files.length(&path).map_err(failed("read", &path))?;
+        text.push_str(&format!("\n{length} {name}"));
+    }
+    out.extend_from_slice(text.as_bytes());
+    Ok(())
+}
+
+fn list_present(generation: &Generation, environment: &Environment, out: &mut Vec<u8>) -> Result<()> {
+    let mut text = format!("{} {:016x}", generation.checkpoint.position, generation.files.build());
+    for (number, name) in generation.file_names().iter().enumerate() {
+        let path = generation.path.join(name);
+        if environment.files.exists(&path).map_err(failed("read", &path))? {
+            let length = environment.files.length(&path).map_err(failed("read", &path))?;
+            text.push_str(&format!("\n{number} {length} {name}"));
+        }
+    }
+    out.extend_from_slice(text.as_bytes());
+    Ok(())
+}
+
+fn piece(environment: &Environment, directory: &Path, numbers: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let wrong = |damaged: Damaged| Error::corrupt("a request of another server", damaged.0);
-    let (asked, file) = (reader.u64().map_err(wrong)?, reader.u64().map_err(wrong)?);
+    let mut reader = Reader::new(numbers);
+    let (position, file) = (reader.u64().map_err(wrong)?, reader.u64().map_err(wrong)?);
     let offset = reader.u64().map_err(wrong)?;
-    let name = usize::try_from(file).ok().and_then(|file| names.get(file)).filter(|_| asked == position);
-    let replaced = || Error::new(ErrorKind::Unavailable, "this server has later data by now");
-    let path = generation.path.join(name.ok_or_else(replaced)?);
+    let replaced = || Error::new(ErrorKind::Unavailable, "this server does not have these data any more");
+    let path = data_path(directory, position);
+    if !environment.files.exists(&path).map_err(failed("read", &path))? {
+        return Err(replaced());
+    }
+    let names = Generation::open_at(environment, path.clone())?.file_names();
+    let name = usize::try_from(file).ok().and_then(|file| names.get(file));
+    let path = path.join(name.ok_or_else(replaced)?);
+    if !environment.files.exists(&path).map_err(failed("read", &path))? {
+        return Err(replaced());
+    }
     let length = environment.files.length(&path).map_err(failed("read", &path))?;
     let mut opened = environment.files.open_at(&path, offset.min(length)).map_err(failed("read", &path))?;
     opened.by_ref().take(PIECE_BYTES).read_to_end(out).map_err(failed("read", &path))?;
     Ok(())
 }
 
-/// Names and lengths of files.
-type FileList = Vec<(String, u64)>;
+/// What a server has of its newest data.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Held {
+    position: u64,
+    build: u64,
+    /// By number: length and name.
+    files: BTreeMap<u64, (u64, String)>,
+}
 
-/// The position of the newest data of a server, and their files.
-fn list(source: &PeerPart) -> Result<(u64, FileList)> {
-    let bytes = source.send(&[FETCH])?.receive()?;
-    let list = std::str::from_utf8(&bytes).ok().and_then(read_list);
+/// Asks a server what it has.
+fn list(source: &PeerPart) -> Result<Held> {
+    let bytes = source.send(&[FETCH, LIST])?.receive()?;
+    let held = std::str::from_utf8(&bytes).ok().and_then(read_held);
     let damaged = || {
         let what = format_args!("an answer of server {}", source.name());
         Error::corrupt(what, "it does not say which files the server has")
     };
-    list.ok_or_else(damaged)
+    held.ok_or_else(damaged)
 }
 
-fn read_list(text: &str) -> Option<(u64, FileList)> {
+fn read_held(text: &str) -> Option<Held> {
     let mut lines = text.lines();
-    let position = lines.next()?.parse().ok()?;
+    let (position, build) = lines.next()?.split_once(' ')?;
+    let (position, build) = (position.parse().ok()?, u64::from_str_radix(build, 16).ok()?);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
     let file = |line: &str| {
-        let (length, name) = line.split_once(' ')?;
+        let (number, rest) = line.split_once(' ')?;
+        let (length, name) = rest.split_once(' ')?;
         let is_name = !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain);
-        is_name.then_some((name.to_owned(), length.parse().ok()?))
+        is_name.then_some((number.parse().ok()?, (length.parse().ok()?, name.to_owned())))
     };
-    Some((position, lines.map(file).collect::<Option<_>>()?))
+    Some(Held { position, build, files: lines.map(file).collect::<Option<_>>()? })
 }
 
-/// Copies the newest data of a server that has changes up to `least` at least, as later data of the one in
-/// `directory`, whose first data are of the build `origin`. `report`: gets the name of the server and the
-/// bytes in all, when it begins.
+/// Positions of the newest data that a server has, and of those that it reads.
 ///
 /// # Errors
-/// Unavailable: no server has such data, or none sends them. Corrupt: they are damaged. Io.
+/// Unavailable: it does not answer.
+pub(crate) fn places(source: &PeerPart) -> Result<(u64, u64)> {
+    let bytes = source.send(&[FETCH, PLACES])?.receive()?;
+    let numbers = std::str::from_utf8(&bytes).ok().and_then(|text| text.split_once(' '));
+    let numbers = numbers.and_then(|(has, reads)| Some((has.parse().ok()?, reads.parse().ok()?)));
+    let what = || format!("an answer of server {}", source.name());
+    numbers.ok_or_else(|| Error::corrupt(what(), "it does not say which data the server has"))
+}
+
+/// What a server fetches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// The build of the first data.
+    pub(crate) origin: u64,
+    /// Changes up to this position are to be in the data.
+    pub(crate) least: u64,
+    /// Ascending, of `count` in all.
+    pub(crate) partitions: &'a [usize],
+    pub(crate) count: usize,
+}
+
+impl Wanted<'_> {
+    /// The numbers of the files: dictionary, partitions, catalog, checkpoint.
+    fn files(&self) -> impl Iterator<Item = u64> {
+        let partitions = self.partitions.iter().map(|partition| *partition as u64 + 1);
+        let count = self.count as u64;
+        [0].into_iter().chain(partitions).chain([count + 1, count + 2])
+    }
+}
+
+/// Copies the newest data of other servers that have changes up to `wanted.least` at least, as later data of
+/// the one in `directory`. `report`: gets the name of the server that is asked first and the bytes in all,
+/// when it begins.
+///
+/// # Errors
+/// Unavailable: no servers have such data, or none sends them. Corrupt: they are damaged. Io.
 pub(crate) fn fetch(
     environment: &Environment,
-    (directory, origin): (&Path, u64),
+    directory: &Path,
+    wanted: Wanted<'_>,
     sources: &[Arc<PeerPart>],
-    least: u64,
     report: &dyn Fn(&str, u64),
 ) -> Result<Generation> {
-    let nobody =
-        format!("no server that answers has the graph with the changes up to entry {least} of their log");
+    let nobody = format!(
+        "no server that answers has the graph with the changes up to entry {} of their log",
+        wanted.least
+    );
     let mut failure = Error::new(ErrorKind::Unavailable, nobody);
+    let mut lists = Vec::new();
     for source in sources {
         match list(source) {
-            Ok((position, files)) if position >= least => {
-                report(source.name(), files.iter().map(|(_, length)| *length).sum());
-                match copy(environment, directory, source, (origin, position), &files) {
-                    copied @ Ok(_) => return copied,
-                    Err(error) => failure = error,
-                }
-            }
+            Ok(held) if held.position >= wanted.least => lists.push((source, held)),
             Ok(_) => {}
+            Err(error) => failure = error,
+        }
+    }
+    let mut data: BTreeSet<(u64, u64)> = lists.iter().map(|(_, held)| (held.position, held.build)).collect();
+    while let Some((position, build)) = data.pop_last() {
+        let with: Vec<(&PeerPart, &Held)> = lists
+            .iter()
+            .filter(|(_, held)| (held.position, held.build) == (position, build))
+            .map(|(source, held)| (&***source, held))
+            .collect();
+        match copy(environment, directory, wanted, position, &with, report) {
+            copied @ Ok(_) => return copied,
             Err(error) => failure = error,
         }
     }
@@ -132,22 +224,106 @@ pub(crate) fn fetch(
 fn copy(
     environment: &Environment,
     directory: &Path,
-    source: &PeerPart,
-    (origin, position): (u64, u64),
-    files: &[(String, u64)],
+    wanted: Wanted<'_>,
+    position: u64,
+    sources: &[(&PeerPart, &Held)],
+    report: &dyn Fn(&str, u64),
 ) -> Result<Generation> {
+    let mut copies = Vec::new();
+    for number in wanted.files() {
+        let with: Vec<_> =
+            sources.iter().filter_map(|(source, held)| Some((*source, held.files.get(&number)?))).collect();
+        let Some((_, (length, name))) = with.first() else {
+            // The first data may be without a checkpoint: no changes, no constraints.
+            if position == 0 && number > wanted.count as u64 + 1 {
+                continue;
+            }
+            let what = match number.checked_sub(1).filter(|partition| *partition < wanted.count as u64) {
+                Some(partition) => format!("no server that answers has partition {partition}"),
+                None => "no server that answers has the files of the whole graph".to_owned(),
+            };
+            return Err(Error::new(ErrorKind::Unavailable, what));
+        };
+        let sources: Vec<&PeerPart> = with.iter().map(|(source, _)| *source).collect();
+        copies.push((name.clone(), [position, number, *length], sources));
+    }
+    let first = sources.first().map_or("", |(source, _)| source.name());
+    report(first, copies.iter().map(|(_, [.., length], _)| *length).sum());
     let unfinished = Unfinished::create(environment, directory, position)?;
-    for (number, (name, length)) in files.iter().enumerate() {
-        unfinished.write(name, &mut |file| copy_file(source, [position, number as u64, *length], file))?;
+    for (name, file, sources) in &copies {
+        copy_from_any(sources, |source| unfinished.write(name, &mut |out| copy_file(source, *file, out)))?;
     }
     // Before older data go.
     let copied = Generation::open_at(environment, unfinished.path.clone())?;
-    copied.verify()?;
-    if (copied.origin, copied.checkpoint.position) != (origin, position) {
-        let what = format_args!("data of server {}", source.name());
+    copied.verify(wanted.partitions)?;
+    if (copied.origin, copied.checkpoint.position) != (wanted.origin, position) {
+        let what = format_args!("data of server {first}");
         return Err(Error::corrupt(what, "they are not those that were asked for"));
     }
     unfinished.publish()
+}
+
+/// Copies from the first source that sends what is asked.
+fn copy_from_any(sources: &[&PeerPart], copy: impl Fn(&PeerPart) -> Result<()>) -> Result<()> {
+    let mut failure = Error::new(ErrorKind::Unavailable, "no server that answers has a file of the data");
+    for source in sources {
+        match copy(source) {
+            Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Corrupt) => {
+                failure = error;
+            }
+            copied => return copied,
+        }
+    }
+    Err(failure)
+}
+
+/// Copies the partitions that the data of a server lack, from others that have the same data. The data have
+/// them from then on; nothing of a call that fails counts.
+///
+/// # Errors
+/// Unavailable: no server that answers has one of them. Corrupt: they are damaged. Io.
+pub(crate) fn complete(
+    environment: &Environment,
+    generation: &Generation,
+    partitions: &[usize],
+    sources: &[Arc<PeerPart>],
+) -> Result<()> {
+    let (position, build) = (generation.checkpoint.position, generation.files.build());
+    let names = generation.file_names();
+    let mut lists = Vec::new();
+    for partition in partitions {
+        let number = *partition + 1;
+        let path = generation.path.join(&names[number]);
+        if environment.files.exists(&path).map_err(failed("read", &path))? {
+            continue;
+        }
+        if lists.is_empty() {
+            let of = |source: &Arc<PeerPart>| Some((Arc::clone(source), list(source).ok()?));
+            lists = sources.iter().filter_map(of).collect();
+        }
+        let with: Vec<(&PeerPart, u64)> = lists
+            .iter()
+            .filter(|(_, held)| (held.position, held.build) == (position, build))
+            .filter_map(|(source, held)| Some((&**source, held.files.get(&(number as u64))?.0)))
+            .collect();
+        let Some((_, length)) = with.first() else {
+            let what = format!("no server that answers has partition {partition}");
+            return Err(Error::new(ErrorKind::Unavailable, what));
+        };
+        let file = [position, number as u64, *length];
+        let new = generation.path.join(format!("{}.tmp", names[number]));
+        let sources: Vec<&PeerPart> = with.iter().map(|(source, _)| *source).collect();
+        copy_from_any(&sources, |source| {
+            let mut out = environment.files.create(&new).map_err(failed("write", &new))?;
+            copy_file(source, file, &mut out)?;
+            out.flush().and_then(|()| out.sync()).map_err(failed("write", &new))
+        })?;
+        environment.files.rename(&new, &path).map_err(failed("write", &path))?;
+        generation.files.verify_files(&[*partition]).inspect_err(|_| {
+            _ = environment.files.remove_file(&path);
+        })?;
+    }
+    environment.files.sync_dir(&generation.path).map_err(failed("sync", &generation.path))
 }
 
 fn copy_file(source: &PeerPart, [position, number, length]: [u64; 3], file: &mut dyn Write) -> Result<()> {
@@ -173,12 +349,29 @@ mod tests {
 
     #[test]
     fn lists_with_wrong_names_are_refused() {
-        let good = "5\n30 partition-0.vvs\n7 catalog.vvc";
-        let files = vec![("partition-0.vvs".to_owned(), 30), ("catalog.vvc".to_owned(), 7)];
-        assert_eq!(read_list(good), Some((5, files)));
-        let wrong = ["", "x", "5\n30", "5\n-1 a", "5\n30 ..", "5\n30 ../key.pem", "5\n30 /etc/x", "5\n30 .x"];
+        let good = "5 00ff\n1 30 partition-0.vvs\n3 7 catalog.vvc";
+        let files = [(1, (30, "partition-0.vvs".to_owned())), (3, (7, "catalog.vvc".to_owned()))];
+        assert_eq!(read_held(good), Some(Held { position: 5, build: 255, files: files.into() }));
+        let wrong = [
+            "",
+            "x",
+            "5",
+            "5 1\n30",
+            "5 1\n0 -1 a",
+            "5 1\n0 30 ..",
+            "5 1\n0 30 ../key.pem",
+            "5 1\n0 30 /etc/x",
+            "5 1\n0 30 .x",
+            "5 1\n30 a",
+        ];
         for text in wrong {
-            assert_eq!(read_list(text), None, "{text}");
+            assert_eq!(read_held(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn files_are_numbered_like_their_names() {
+        let wanted = Wanted { origin: 1, least: 0, partitions: &[1, 3], count: 4 };
+        assert_eq!(wanted.files().collect::<Vec<_>>(), [0, 2, 4, 5, 6]);
     }
 }

@@ -327,6 +327,18 @@ impl Merge for State {
         Ok(self.follower.applied())
     }
 
+    fn applied_over(&self, _: Start, _: Option<u64>) -> Result<Applied> {
+        Err(Error::internal("a server without a log was to merge it"))
+    }
+
+    fn leads(&self) -> bool {
+        false
+    }
+
+    fn start_position(&self) -> u64 {
+        self.follower.start().position
+    }
+
     fn is_pending(&self) -> bool {
         lock(&self.merged).is_some()
     }

@@ -7,8 +7,9 @@
 //! constraints. Without it, as in data of an earlier version: no changes and no constraints.
 //! # Invariants
 //! 1. A directory is whole or not there: it is written as `….tmp` and renamed when all of it is durable.
-//! 2. The log has all entries behind the newest data. Older data are removed when newer ones are durable, and
-//!    entries after that.
+//! 2. The log has all entries behind the newest data. Older data are removed when newer ones are durable and
+//!    no server reads them any more, and entries after that.
+//! 3. A directory has the files of the partitions of its server, and may have those of others.
 
 use crate::files::create_private;
 use serde::Deserialize;
@@ -112,12 +113,25 @@ fn position_in(path: &Path) -> Option<u64> {
     name.strip_prefix(DATA)?.strip_prefix('-')?.parse().ok()
 }
 
-/// The directory of the newest data of a server.
-pub(crate) fn newest_path(environment: &Environment, directory: &Path) -> Result<PathBuf> {
+/// The directories of the data of a server with their positions, the newest last; not the first data.
+fn later_data(environment: &Environment, directory: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let paths = environment.files.list(directory);
     let paths = paths.map_err(|error| Error::io(format_args!("list {}", directory.display()), &error))?;
-    let newest = paths.iter().filter_map(|path| position_in(path)).max();
-    Ok(newest.map_or_else(|| directory.join(DATA), |position| path_of(directory, position)))
+    let mut found: Vec<(u64, PathBuf)> =
+        paths.into_iter().filter_map(|path| Some((position_in(&path)?, path))).collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The directory of the newest data of a server.
+pub(crate) fn newest_path(environment: &Environment, directory: &Path) -> Result<PathBuf> {
+    let newest = later_data(environment, directory)?.pop();
+    Ok(newest.map_or_else(|| directory.join(DATA), |(_, path)| path))
+}
+
+/// The directory of the data of a server with the changes up to a position.
+pub(crate) fn data_path(directory: &Path, position: u64) -> PathBuf {
+    if position == 0 { directory.join(DATA) } else { path_of(directory, position) }
 }
 
 /// Removes all data of a server but those in `kept`.
@@ -132,14 +146,25 @@ pub(crate) fn remove_others(environment: &Environment, directory: &Path, kept: &
 }
 
 impl Generation {
-    /// Compares every byte of the files with the catalog, and opens them.
+    /// All partitions of the graph.
+    pub(crate) fn all_partitions(&self) -> Vec<usize> {
+        (0..self.files.partitioning().count()).collect()
+    }
+
+    /// Compares every byte of the files of these partitions with the catalog, and opens them if they are all.
     ///
     /// # Errors
     /// Corrupt: a file is missing or damaged.
-    pub(crate) fn verify(&self) -> Result<()> {
-        let all: Vec<usize> = (0..self.files.partitioning().count()).collect();
-        self.files.verify_files(&all)?;
-        self.whole().map(drop)
+    pub(crate) fn verify(&self, partitions: &[usize]) -> Result<()> {
+        self.files.verify_files(partitions)?;
+        if partitions.len() == self.files.partitioning().count() { self.whole().map(drop) } else { Ok(()) }
+    }
+
+    /// The names of all files that the graph has, in an order that is the same at all servers.
+    pub(crate) fn file_names(&self) -> Vec<String> {
+        let mut names = self.files.file_names(&self.all_partitions());
+        names.push(CHECKPOINT_FILE.to_owned());
+        names
     }
 
     /// The newest data of a server.
@@ -178,8 +203,7 @@ impl Generation {
     /// # Errors
     /// Corrupt: a file is missing or damaged.
     pub(crate) fn whole(&self) -> Result<Start> {
-        let all: Vec<usize> = (0..self.files.partitioning().count()).collect();
-        let [_, base] = self.files.bases(&all, &[])?;
+        let [_, base] = self.files.bases(&self.all_partitions(), &[])?;
         Ok(self.start(base))
     }
 }
@@ -224,7 +248,7 @@ impl<'e> Unfinished<'e> {
         file.flush().and_then(|()| file.sync()).map_err(failed)
     }
 
-    /// Gives the directory, whose files are synced, its name; older data of the server are removed.
+    /// Gives the directory, whose files are synced, its name.
     pub(crate) fn publish(mut self) -> Result<Generation> {
         let Self { environment, directory, position, path, .. } = &self;
         let target = path_of(directory, *position);
@@ -239,14 +263,6 @@ impl<'e> Unfinished<'e> {
         });
         renamed.map_err(|error| Error::io(format_args!("write {}", target.display()), &error))?;
         let generation = Generation::open_at(environment, target)?;
-        let older = environment.files.list(directory).unwrap_or_default();
-        let is_older = |path: &PathBuf| {
-            path.ends_with(DATA) || position_in(path).is_some_and(|found| found < self.position)
-        };
-        for path in older.into_iter().filter(is_older) {
-            // The next time, if not now.
-            let _ = environment.files.remove_dir_all(&path);
-        }
         self.is_published = true;
         Ok(generation)
     }
@@ -260,7 +276,20 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// Writes the graph of the first records of the log as later data of a server.
+/// Removes the data of a server before a position, as far as that is possible now.
+pub(crate) fn remove_older(environment: &Environment, directory: &Path, position: u64) {
+    let older = environment.files.list(directory).unwrap_or_default();
+    let is_older = |path: &PathBuf| {
+        position > 0 && path.ends_with(DATA) || position_in(path).is_some_and(|found| found < position)
+    };
+    for path in older.into_iter().filter(is_older) {
+        // The next time, if not now.
+        let _ = environment.files.remove_dir_all(&path);
+    }
+}
+
+/// Writes the graph of the first records of the log as later data of a server, which has all partitions of
+/// it.
 ///
 /// # Errors
 /// Io; those of `watch`.

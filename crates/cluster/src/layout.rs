@@ -20,10 +20,12 @@ pub(crate) fn partitions_of(
     (0..partitions).filter(move |partition| (0..replicas).any(|next| (partition + next) % servers == number))
 }
 
-/// The partitions that the server of the map lacks, as parts of the graph. `remote`: another server.
+/// The partitions that the server of the map lacks, as parts of the graph. `is_named`: requests say their build
+/// and their partitions, also to servers that have no others. `remote`: another server.
 pub(crate) fn remote_parts(
     map: &ClusterMap,
     build: u64,
+    is_named: bool,
     remote: &dyn Fn(&ServerEntry) -> Option<Arc<dyn Remote>>,
 ) -> Vec<RemotePart> {
     let own_number = map.servers.iter().position(|entry| entry.name == map.server).unwrap_or_default();
@@ -40,6 +42,7 @@ pub(crate) fn remote_parts(
     let part = |(servers, partitions): (Vec<usize>, Vec<usize>)| -> Option<RemotePart> {
         let entries: Vec<&ServerEntry> = servers.iter().map(|server| &map.servers[*server]).collect();
         if let [only] = entries.as_slice()
+            && !is_named
             && only.partitions.len() == partitions.len()
         {
             return Some((remote(only)?, partitions));

@@ -10,9 +10,10 @@
 //! `check`: verifying one. `damage`: remedies. `peer_part`: another server. `reachability`: which of them
 //! answer. `following`: changes from the log of another server. `writer_log`, `voter_log`: logs for the
 //! change feed. `origin`: which cluster a log belongs to. `voting`: changes whose log several servers have.
-//! `generation`: the data of a server, with more changes in them from time to time. `members`: the servers at
+//! `generation`: the data of a server, with more changes in them from time to time. `serving`: which of them it
+//! answers others with. `members`: the servers at
 //! present, which join (`invite`) and leave (`remove`). `forwarding`: requests of clients for the server that
-//! takes changes. `merging`: making them. `fetch`: copying them from another server. `backup`: copying data
+//! takes changes. `merging`, `merging_together`: making them. `fetch`: copying them from another server. `backup`: copying data
 //! and log to a directory (`backup_directory`), by requests of their own (`backup_feed`). `restore`: the
 //! graph of such a copy. `check_backup`: verifying it.
 //! # Not here
@@ -40,12 +41,14 @@ mod load;
 mod map;
 mod members;
 mod merging;
+mod merging_together;
 mod origin;
 mod peer_part;
 mod reachability;
 mod rejoin;
 mod remove;
 mod restore;
+mod serving;
 mod storage;
 mod voter_log;
 mod voting;

@@ -23,9 +23,15 @@ use vervet_raft::{Member, place};
 /// Time in which a server that is about to end ends, or the voters elect another one.
 const ENDING_TIME: Duration = Duration::from_secs(2);
 
-/// What a server says of itself when it joins: its name and its addresses, in lines.
-pub(crate) fn about(entry: &ServerEntry) -> Vec<u8> {
-    format!("{}\n{}\n{}", entry.name, entry.address, entry.http.as_deref().unwrap_or_default()).into_bytes()
+/// What the server of a map says of itself when it joins: its name, its addresses and, if it does not have the
+/// whole graph, its partitions, in lines.
+pub(crate) fn about(map: &ClusterMap, own: &ServerEntry) -> Vec<u8> {
+    let mut text = format!("{}\n{}\n{}", own.name, own.address, own.http.as_deref().unwrap_or_default());
+    if !map.is_replicated() {
+        let partitions: Vec<String> = own.partitions.iter().map(usize::to_string).collect();
+        text.push_str(&format!("\n{}", partitions.join(" ")));
+    }
+    text.into_bytes()
 }
 
 /// Whether two such texts have the same name.
@@ -33,17 +39,20 @@ pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.split(|byte| *byte == b'\n').next() == other.split(|byte| *byte == b'\n').next()
 }
 
-/// The entry of a server that has joined. The map checks it.
-fn entry_of(member: &Member, partitions: &[usize]) -> Option<ServerEntry> {
+/// The entry of a server that has joined. The map checks it. `all`: the partitions of one that has the whole
+/// graph.
+fn entry_of(member: &Member, all: &[usize]) -> Option<ServerEntry> {
     let text = std::str::from_utf8(&member.about).ok()?;
     let mut lines = text.split('\n');
     let (name, address, http) = (lines.next()?, lines.next()?, lines.next()?);
+    let numbers = |line: &str| line.split(' ').map(str::parse).collect::<Result<Vec<usize>, _>>().ok();
+    let partitions = lines.next().map_or_else(|| Some(all.to_vec()), numbers)?;
     Some(ServerEntry {
         name: name.to_owned(),
         address: address.to_owned(),
         http: Some(http.to_owned()).filter(|http| !http.is_empty()),
         number: u16::try_from(place(member.server)).ok(),
-        partitions: partitions.to_vec(),
+        partitions,
     })
 }
 

@@ -4,15 +4,17 @@
 //! A thread looks from time to time whether the changes over the data are many ([`Merging::is_due`]). It then
 //! writes the graph of all applied records as later data (`generation.rs`), and hands the new start to the
 //! thread that follows the log ([`Merged`]), which goes on from there. Each server does so on its own, since
-//! terms and edges keep their numbers: the records behind fit the data of every server.
+//! terms and edges keep their numbers: the records behind fit the data of every server. Where servers have
+//! different partitions, they do it together (`merging_together.rs`).
 //! # Cost
 //! The whole graph is written, about once for each time that the changes reach an eighth of it. Disk: twice
 //! the graph meanwhile, and the log since the merge before. A leader reads its log again for it, and has the
 //! changes in memory twice meanwhile.
 
-use crate::fetch::fetch;
-use crate::generation::{self, Generation};
+use crate::fetch::{Wanted, fetch};
+use crate::generation::{self, Generation, remove_older};
 use crate::members::Members;
+use crate::merging_together::Together;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -42,7 +44,8 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub(crate) struct Merged {
     pub(crate) start: Start,
-    pub(crate) applied: Applied,
+    /// The graph up to there over the data before; `None`: it is made when it is needed.
+    pub(crate) applied: Option<Applied>,
 }
 
 /// The part of a server that follows a log, as merging needs it.
@@ -55,6 +58,18 @@ pub(crate) trait Merge: Send + Sync + 'static {
     /// # Errors
     /// The log cannot be read.
     fn applied(&self) -> Result<Applied>;
+
+    /// The graph of all records over `start`, or of those up to `until`.
+    ///
+    /// # Errors
+    /// The log cannot be read, or lacks some of them.
+    fn applied_over(&self, start: Start, until: Option<u64>) -> Result<Applied>;
+
+    /// Whether this server leads.
+    fn leads(&self) -> bool;
+
+    /// Position of the data that it goes on from, or has begun to.
+    fn start_position(&self) -> u64;
 
     /// Whether it has not gone on yet from the last data that it took note of.
     fn is_pending(&self) -> bool;
@@ -85,6 +100,8 @@ pub(crate) struct Data {
     position: AtomicU64,
     /// The last copy that failed, and when.
     failure: Mutex<Option<(Error, Instant)>>,
+    /// Where servers have different partitions.
+    together: Option<Together>,
 }
 
 /// Longest wait for a server to go on from the data before, …
@@ -99,12 +116,26 @@ impl Data {
     pub(crate) fn new(place: Place, generation: &Generation) -> Self {
         let position = generation.checkpoint.position;
         let newest = Mutex::new((position, generation.files.statement_count()));
-        Self { place, newest, position: AtomicU64::new(position), failure: Mutex::default() }
+        let position = AtomicU64::new(position);
+        Self { place, newest, position, failure: Mutex::default(), together: None }
     }
 
-    /// Position of the newest data.
+    /// The data of a server that has some of the partitions.
+    pub(crate) fn together(place: Place, generation: &Generation, together: Together) -> Self {
+        Self { together: Some(together), ..Self::new(place, generation) }
+    }
+
+    /// Position of the data that this server reads.
     pub(crate) fn position(&self) -> u64 {
-        self.position.load(Ordering::Relaxed)
+        match &self.together {
+            Some(together) => together.reads(),
+            None => self.position.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Whether other servers read data that this one does not have.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.together.as_ref().is_some_and(Together::is_behind)
     }
 
     fn take_note(&self, newest: &mut (u64, u64), generation: &Generation) {
@@ -120,6 +151,11 @@ impl Data {
         {
             return Err(error.clone());
         }
+        if let Some(together) = &self.together {
+            return together.fetch(least).inspect_err(|error| {
+                *lock(&self.failure) = Some((error.clone(), Instant::now()));
+            });
+        }
         let mut newest = lock(&self.newest);
         let report = |server: &str, bytes: u64| {
             tracing::info!(
@@ -128,15 +164,22 @@ impl Data {
                  server {server}"
             );
         };
-        let generation = fetch(environment, (directory, *origin), &members.parts(), least, &report);
+        let map = members.map();
+        let partitions = &map.own()?.partitions;
+        let wanted = Wanted { origin: *origin, least, partitions, count: map.partitions().len() };
+        let generation = fetch(environment, directory, wanted, &members.parts(), &report);
         let generation =
             generation.inspect_err(|error| *lock(&self.failure) = Some((error.clone(), Instant::now())))?;
         self.take_note(&mut newest, &generation);
+        remove_older(environment, directory, newest.0);
         generation.whole()
     }
 
     /// Merges the changes of `of` into new data; `false`: there are none.
     fn merge(&self, of: &dyn Merge, cancelled: &AtomicBool) -> Result<bool> {
+        if let Some(together) = &self.together {
+            return together.merge(of, cancelled);
+        }
         let Place { environment, directory, origin, .. } = &self.place;
         let begun = Instant::now();
         while of.is_pending() {
@@ -158,6 +201,7 @@ impl Data {
             let generation = generation::write(environment, directory, *origin, &applied, &watch)?;
             let before = newest.0;
             self.take_note(&mut newest, &generation);
+            remove_older(environment, directory, newest.0);
             let (statements, seconds) = (newest.1, begun.elapsed().as_secs_f64());
             tracing::info!(
                 target: "vervet",
@@ -166,13 +210,23 @@ impl Data {
             );
             (applied, before, generation.whole()?)
         };
-        of.go_on_from(Merged { start, applied }, before)?;
+        of.go_on_from(Merged { start, applied: Some(applied) }, before)?;
         Ok(true)
+    }
+
+    /// Merges if changes are many.
+    fn look(&self, of: &dyn Merge, cancelled: &AtomicBool) -> Result<()> {
+        let is_due = || self.is_due(of.changes());
+        match &self.together {
+            Some(together) => together.step(of, is_due, cancelled),
+            None if is_due() => self.merge(of, cancelled).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Whether changes are to be merged.
     fn is_due(&self, (changes, log_bytes): (u64, u64)) -> bool {
-        let statements = lock(&self.newest).1;
+        let statements = self.together.as_ref().map_or_else(|| lock(&self.newest).1, Together::statements);
         let log_bytes_max = (statements * STATEMENT_BYTES).clamp(LOG_BYTES_MIN, LOG_BYTES_MAX);
         changes >= (statements / CHANGES_SHARE).max(CHANGES_MIN) || changes > 0 && log_bytes >= log_bytes_max
     }
@@ -212,8 +266,7 @@ impl Merging {
             let mut wait = LOOK_INTERVAL;
             while !thread_stop.wait(wait) {
                 wait = LOOK_INTERVAL;
-                if thread_data.is_due(thread_of.changes())
-                    && let Err(error) = thread_data.merge(&*thread_of, &thread_stop.flag)
+                if let Err(error) = thread_data.look(&*thread_of, &thread_stop.flag)
                     && !thread_stop.flag.load(Ordering::Relaxed)
                 {
                     tracing::warn!(target: "vervet", "changes were not merged into the data: {error}");

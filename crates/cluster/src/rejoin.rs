@@ -11,7 +11,7 @@
 //! that it was. The exchange is a change of the voters: a majority of those before has to commit it.
 
 use crate::damage::with_remedy;
-use crate::fetch::fetch;
+use crate::fetch::{Wanted, fetch};
 use crate::generation::{Generation, newest_path, remove_others};
 use crate::identity::open_identity;
 use crate::map::{ClusterMap, ServerEntry};
@@ -71,9 +71,9 @@ pub(crate) fn take_invitation(directory: &Path, options: &DatabaseOptions) -> Re
 /// name of the server whose data are copied, and their bytes.
 ///
 /// # Errors
-/// Unsupported: the servers of the cluster do not have the whole graph each, or this one was removed. Input:
-/// the map or a certificate is missing or wrong. Unavailable: no other server answers, or the server runs.
-/// Io.
+/// Unsupported: other servers do not have its partitions, there are no voters, or this server was removed.
+/// Input: the map or a certificate is missing or wrong. Unavailable: no other server answers, or the server
+/// runs. Io.
 pub fn rejoin(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str, u64)) -> Result<Rejoined> {
     take_place(directory, options, report).map_err(|error| with_remedy(error, directory))
 }
@@ -81,9 +81,9 @@ pub fn rejoin(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str,
 fn take_place(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str, u64)) -> Result<Rejoined> {
     let map = ClusterMap::read(directory)?;
     let own = map.own()?.clone();
-    if !map.is_replicated() || map.voters.is_empty() {
-        let what =
-            "a server takes its place again where every server has the whole graph, and voters its changes";
+    let are_elsewhere = map.partitions_without(|entry| entry.name == own.name).is_empty();
+    if !are_elsewhere || map.voters.is_empty() {
+        let what = "a server takes its place again where others have its partitions, and voters take changes";
         return Err(Error::new(ErrorKind::Unsupported, what)
             .with_hint("copy the directory of this server back from a copy, or make the cluster again"));
     }
@@ -109,7 +109,7 @@ fn take_place(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str,
     // A log is given up only for data that are whole.
     let opened = Generation::open(environment, directory).and_then(|generation| {
         map.check_data(generation.origin)?;
-        generation.verify()
+        generation.verify(&own.partitions)
     });
     let has_copied = opened.is_err();
     let hello = || Hello { cluster: map.number(origin), server: own.name.clone() };
@@ -127,7 +127,9 @@ fn take_place(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str,
         check_majority(&map, &sources)?;
     }
     if has_copied {
-        let fetched = fetch(environment, (directory, origin), &sources, 0, report)?.path;
+        let count = map.partitions().len();
+        let wanted = Wanted { origin, least: 0, partitions: &own.partitions, count };
+        let fetched = fetch(environment, directory, wanted, &sources, report)?.path;
         remove_others(environment, directory, &fetched)?;
     }
     if map.voters.contains(&own.name) {

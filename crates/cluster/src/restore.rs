@@ -11,7 +11,7 @@
 //! in a temporary directory, as a server does.
 
 use crate::backup_directory::{BackupPoint, Base, Before, Manifest, Point, base_path, records_path};
-use crate::generation::{self, Generation};
+use crate::generation::{self, Generation, remove_older};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -187,7 +187,7 @@ pub(crate) fn open_verified(
     path: &Path,
 ) -> Result<Generation> {
     let opened = base.open_data(environment, origin_of(manifest)?, path).and_then(|generation| {
-        generation.verify()?;
+        generation.verify(&generation.all_partitions())?;
         Ok(generation)
     });
     // Records behind data are of no use without them; those of other bases have data of their own.
@@ -300,6 +300,7 @@ impl Applying<'_> {
         if applied.change_count() > place.changes_max {
             let Place { environment, scratch, origin, .. } = place;
             let merged = generation::write(environment, scratch, *origin, &applied, self.watch)?;
+            remove_older(environment, scratch, merged.checkpoint.position);
             follower.restart_over(merged.whole()?);
             follower.show()?;
         }

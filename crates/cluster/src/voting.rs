@@ -328,7 +328,7 @@ pub(crate) fn open(
             cluster: map.number(build),
             server: number_at(number_of(own), Beginning::read(directory, build)?.number),
         },
-        about: members::about(own).into(),
+        about: members::about(&map, own).into(),
         is_same: members::is_same,
         voters: map.servers.iter().filter(|entry| map.voters.contains(&entry.name)).map(number_of).collect(),
         may_begin: new.exists(),
@@ -489,7 +489,7 @@ impl Voting {
             writer: leader.as_ref().map(|entry| entry.name.clone()).unwrap_or_default(),
             timestamp: state.database.snapshot().timestamp(),
             behind_bytes: 0,
-            is_complete: progress.is_complete,
+            is_complete: progress.is_complete && !state.data.as_ref().is_some_and(|data| data.is_behind()),
             failure: progress.failure.clone().or(silent),
             has_left: progress.has_left,
             has_ended: progress.has_ended,
@@ -724,7 +724,11 @@ impl State {
             }
             let merged = lock(&self.merged).clone();
             if let Some(Merged { start, applied }) = merged {
-                match transactions.move_to(Arc::clone(&start.base), &applied) {
+                let applied = applied
+                    .map_or_else(|| self.applied_over(self.follower.start(), Some(start.position)), Ok);
+                let moved =
+                    applied.and_then(|applied| transactions.move_to(Arc::clone(&start.base), &applied));
+                match moved {
                     Ok(()) => self.follower.restart_over(start),
                     // The data are there for the next start; the log has what they lack.
                     Err(error) => {
@@ -760,11 +764,20 @@ impl Merge for State {
             return Ok(self.follower.applied());
         }
         // The versions of a leader have what is not committed yet.
-        let (committed, reader) = (self.replica.committed(), self.follower.anew()?);
+        self.applied_over(self.follower.start(), None)
+    }
+
+    fn applied_over(&self, start: Start, until: Option<u64>) -> Result<Applied> {
+        let committed = self.replica.committed();
+        let (until, reader) = (until.unwrap_or(committed), self.follower.anew_over(start)?);
         let mut after = reader.start().position;
-        while after < committed {
+        if until > committed {
+            return Err(Error::internal("data have entries that are not committed"));
+        }
+        while after < until {
             ThreadLimits::check()?;
-            let entries = self.replica.read(after, ANSWER_BYTES)?;
+            let mut entries = self.replica.read(after, ANSWER_BYTES)?;
+            entries.retain(|entry| entry.index <= until);
             let Some(last) = entries.last().map(|last| last.index) else { break };
             if entries.first().is_some_and(|first| first.index != after + 1) {
                 return Err(Error::internal("the log lacks entries behind the data of its leader"));
@@ -773,6 +786,14 @@ impl Merge for State {
             after = last;
         }
         Ok(reader.applied())
+    }
+
+    fn leads(&self) -> bool {
+        lock(&self.progress).leading.is_some()
+    }
+
+    fn start_position(&self) -> u64 {
+        self.follower.start().position
     }
 
     fn is_pending(&self) -> bool {

@@ -98,7 +98,7 @@ impl Twin {
                 found.map(|(_, link)| Arc::clone(link) as Arc<dyn Remote>)
             });
             let partitions: Vec<_> = map.servers.iter().map(|entry| entry.partitions.clone()).collect();
-            let of_driver = Servers::new(by_number.collect(), &partitions, Arc::clone(&reading))?;
+            let of_driver = Servers::new(by_number.collect(), &partitions, Arc::clone(&reading), false)?;
             let driver = Arc::new(ClusterDriver::new(LocalDriver::default(), Arc::new(of_driver), 1));
             servers.push(Arc::new(Answering { own: answering, driver }));
             links.push(of_server);

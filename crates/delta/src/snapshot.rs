@@ -71,12 +71,12 @@ impl Snapshot for Version {
         Ok(known.then_some(id))
     }
 
-    fn has_changes(&self) -> bool {
+    fn base_number(&self) -> Option<u64> {
         let dictionary = self.base.dictionary();
-        self.delta_cells() > 0
+        let has_changes = self.delta_cells() > 0
             || self.vertex_end > dictionary.vertex_count()
-            || self.literal_end > dictionary.literal_count()
-            || self.base.has_changes()
+            || self.literal_end > dictionary.literal_count();
+        if has_changes { None } else { self.base.base_number() }
     }
 
     fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {

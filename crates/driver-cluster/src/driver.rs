@@ -89,6 +89,17 @@ impl ClusterDriver {
         self.host.set_lower_priority(call);
     }
 
+    /// Queries over the base of `servers`, which has data of another build than those before, run at them from
+    /// now on.
+    pub fn add_servers(&self, servers: Arc<Servers>) {
+        self.host.add(servers);
+    }
+
+    /// Queries over data of this build run where they are asked from now on.
+    pub fn remove_servers(&self, build: u64) {
+        self.host.remove(build);
+    }
+
     /// From now on explanations ask `has_changes` whether the newest version has changes over the base of the
     /// servers: queries then run where they are asked. The first call counts.
     pub fn ask_for_changes(&self, has_changes: impl Fn() -> bool + Send + Sync + 'static) {
@@ -138,15 +149,16 @@ impl ClusterDriver {
         };
         let ReceivedTask { number, job_bytes, job, fragment, partitions, rows } = &received;
         let number = *number;
+        let servers = host.of_job(job)?;
         let answered = host.with_priority(job.is_heavy, || {
             let task = Task { number, job: job_bytes, fragment: *fragment, partitions, rows };
-            host.run(job, &task, &entered, &|rows| {
-                if job.origin == host.servers.own() {
+            host.run(&servers, job, &task, &entered, &|rows| {
+                if job.origin == servers.own() {
                     return Ok(host.inboxes.deliver(number, rows)?.then(Sent::default));
                 }
                 let mut request = Vec::new();
                 write_delivery(number, &rows, &mut request);
-                let answer = host.servers.remote(job.origin)?.send(&request)?.receive()?;
+                let answer = servers.remote(job.origin)?.send(&request)?.receive()?;
                 let sent = Sent { rows: rows.rows() as u64, bytes: request.len() as u64 };
                 Ok(read_delivered(&answer)?.then_some(sent))
             })
@@ -159,6 +171,7 @@ impl ClusterDriver {
     /// Where the steps of a pipeline run, and what was sent.
     fn note(
         &self,
+        servers: &Servers,
         pipeline: &Pipeline,
         base: usize,
         plan: &Plan,
@@ -173,9 +186,9 @@ impl ClusterDriver {
             let (_, Sent { rows, bytes }) = found.copied()?;
             Some(format!(": {rows} rows sent, {bytes} bytes"))
         };
-        for placement in placements(&self.host.servers, pipeline, Columns::of(plan), parallelism, true) {
+        for placement in placements(servers, pipeline, Columns::of(plan), parallelism, true) {
             let (first, last) = (line(placement.steps.start), line(placement.steps.end - 1));
-            notes.push(format!("at all {} servers: steps {first} to {last}", self.host.servers.count()));
+            notes.push(format!("at all {} servers: steps {first} to {last}", servers.count()));
             for fragment in &placement.fragments {
                 let at = placement.steps.start + fragment.steps.start;
                 let how = match fragment.key {
@@ -206,7 +219,7 @@ impl ClusterDriver {
         }
         for (number, step) in Shared::joins_of(&pipeline.steps) {
             for right in step.step.nested() {
-                self.note(right, base + number + 1, plan, parallelism, profile, notes);
+                self.note(servers, right, base + number + 1, plan, parallelism, profile, notes);
             }
         }
     }
@@ -242,11 +255,11 @@ impl ClusterDriver {
         Ok(if profile { figures } else { Profile::default() })
     }
 
-    fn is_over_servers(&self, plan: &Plan, parallelism: Parallelism) -> bool {
-        self.host.servers.count() > 1
+    fn is_over_servers(&self, servers: &Servers, plan: &Plan, parallelism: Parallelism) -> bool {
+        servers.count() > 1
             && (is_heavy(plan, parallelism) || !ends_early(plan))
             && !needs_one_thread(plan)
-            && is_placed(&self.host.servers, &plan.pipeline, Columns::of(plan), parallelism)
+            && is_placed(servers, &plan.pipeline, Columns::of(plan), parallelism)
     }
 }
 
@@ -266,8 +279,11 @@ impl Driver for ClusterDriver {
     fn notes(&self, plan: &Plan, parallelism: Parallelism, profile: Option<&Profile>) -> Vec<String> {
         let mut notes = Vec::new();
         let has_changes = self.has_changes.get().is_some_and(|probe| probe.0());
-        if !has_changes && self.is_over_servers(plan, parallelism) {
-            self.note(&plan.pipeline, 0, plan, parallelism, profile, &mut notes);
+        if !has_changes
+            && let Ok(servers) = self.host.newest()
+            && self.is_over_servers(&servers, plan, parallelism)
+        {
+            self.note(&servers, &plan.pipeline, 0, plan, parallelism, profile, &mut notes);
         }
         notes
     }
@@ -284,9 +300,10 @@ impl Driver for ClusterDriver {
         sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
     ) -> Result<Profile> {
         // The other servers run their tasks on the base, and record no reads.
-        let is_over_servers = !snapshot.has_changes() && self.is_over_servers(plan, parallelism);
-        let computed = if is_over_servers { known_terms(evaluator)? } else { None };
-        let Some(computed) = computed else {
+        let servers = snapshot.base_number().and_then(|number| self.host.of_base(number));
+        let servers = servers.filter(|servers| self.is_over_servers(servers, plan, parallelism));
+        let computed = if servers.is_some() { known_terms(evaluator)? } else { None };
+        let (Some(servers), Some(computed)) = (servers, computed) else {
             return self.local.execute(plan, snapshot, evaluator, control, parallelism, input, profile, sink);
         };
         if is_heavy(plan, parallelism) {
@@ -295,14 +312,14 @@ impl Driver for ClusterDriver {
         self.counters.queries.fetch_add(1, Ordering::Relaxed);
         let asked =
             Asked { plan, snapshot, evaluator, control, parallelism, input, profile, computed: &computed };
-        if !self.host.servers.has_replicas() {
-            return self.attempt(&self.host.servers, &asked, sink);
+        if !servers.has_replicas() {
+            return self.attempt(&servers, &asked, sink);
         }
         let held_bytes = control.memory_bytes();
         let (mut avoided, mut is_begun) = (BTreeSet::new(), false);
         for _ in 0..ATTEMPTS_MAX {
-            avoided.extend(self.host.servers.suspected());
-            let ended = self.attempt(&self.host.servers.assigned(&avoided), &asked, &mut |batch| {
+            avoided.extend(servers.suspected());
+            let ended = self.attempt(&servers.assigned(&avoided), &asked, &mut |batch| {
                 is_begun = true;
                 sink(batch)
             });
@@ -310,8 +327,8 @@ impl Driver for ClusterDriver {
                 // Others have the partitions of a server that does not answer.
                 Err(error) if error.kind() == ErrorKind::Unavailable && !is_begun => {
                     control.shrink(control.memory_bytes().saturating_sub(held_bytes));
-                    avoided.extend(self.host.servers.suspected());
-                    self.host.servers.probe();
+                    avoided.extend(servers.suspected());
+                    servers.probe();
                     control.check()?;
                 }
                 ended => return ended,

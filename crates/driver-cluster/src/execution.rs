@@ -203,10 +203,11 @@ impl Execution<'_> {
             memory_bytes: control.memory_limit(),
             profile: self.profile,
             is_heavy: control.is_heavy(),
-            assignment: match self.servers.has_replicas() {
+            assignment: match self.servers.has_assignments() {
                 true => self.servers.assignment().to_vec(),
                 false => Vec::new(),
             },
+            build: self.servers.base().build(),
             ..placement.job(run.variables(), self.servers.own())
         };
         let bytes = bytes_of(&job).ok_or_else(|| Error::internal("a part of a plan has no bytes"))?;

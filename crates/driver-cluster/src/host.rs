@@ -6,17 +6,20 @@ use crate::running::{Entered, Running};
 use crate::servers::Servers;
 use crate::task::{Answered, Job, Task};
 use crate::threads::spawn;
+use crate::wire::malformed;
 use crate::worker::run_task;
 use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use vervet_kernel::Gate;
-use vervet_model::{Result, ThreadLimits};
+use vervet_model::{Error, Result, ThreadLimits};
+use vervet_snapshot::Snapshot;
 
 /// See the header of this file.
 pub(crate) struct Host {
-    pub(crate) servers: Arc<Servers>,
+    /// One for each build of the data that queries may still read, the newest first.
+    servers: RwLock<Vec<Arc<Servers>>>,
     pub(crate) inboxes: Inboxes,
     pub(crate) running: Running,
     gate: Option<Arc<dyn Gate>>,
@@ -29,13 +32,60 @@ impl Host {
     /// `seed`: random bits for [`Host::new_number`].
     pub(crate) fn new(servers: Arc<Servers>, gate: Option<Arc<dyn Gate>>, seed: u64) -> Self {
         Self {
-            servers,
+            servers: RwLock::new(vec![servers]),
             inboxes: Inboxes::default(),
             running: Running::default(),
             gate,
             next_number: AtomicU64::new(seed),
             lower_priority: OnceLock::new(),
         }
+    }
+
+    fn all(&self) -> Vec<Arc<Servers>> {
+        self.servers.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The servers of the newest data.
+    ///
+    /// # Errors
+    /// Internal: there are none.
+    pub(crate) fn newest(&self) -> Result<Arc<Servers>> {
+        self.all().into_iter().next().ok_or_else(|| Error::internal("there are no servers"))
+    }
+
+    /// The servers of a base, by its number; `None`: queries over it run where they are asked.
+    pub(crate) fn of_base(&self, number: u64) -> Option<Arc<Servers>> {
+        self.all().into_iter().find(|servers| servers.base().base_number() == Some(number))
+    }
+
+    /// The servers of a job, with its assignment.
+    ///
+    /// # Errors
+    /// Unavailable: this server does not have the data of the job, or the assignment is that of others.
+    pub(crate) fn of_job(&self, job: &Job) -> Result<Arc<Servers>> {
+        let is_of_job = |servers: &Arc<Servers>| match job.assignment.as_slice() {
+            // Only of data that no others have replaced.
+            [] => !servers.has_assignments(),
+            _ => servers.base().build() == job.build,
+        };
+        let another = || malformed("a job for data that this server does not have");
+        let servers = self.all().into_iter().find(is_of_job).ok_or_else(another)?;
+        if job.assignment.is_empty() {
+            Ok(servers)
+        } else {
+            Ok(Arc::new(servers.with_assignment(&job.assignment)?))
+        }
+    }
+
+    /// Queries over the base of these servers run at them from now on.
+    pub(crate) fn add(&self, servers: Arc<Servers>) {
+        self.servers.write().unwrap_or_else(PoisonError::into_inner).insert(0, servers);
+    }
+
+    /// Queries over data of a build run nowhere but where they are asked from now on.
+    pub(crate) fn remove(&self, build: u64) {
+        let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+        servers.retain(|servers| servers.base().build() != build);
     }
 
     /// The number of a round of a query, unlike all others.
@@ -55,22 +105,15 @@ impl Host {
         }
     }
 
-    /// Runs a task on the calling thread, with its limits.
+    /// Runs a task on the calling thread, with its limits. `servers`: those of the job.
     pub(crate) fn run(
         &self,
+        servers: &Servers,
         job: &Job,
         task: &Task<'_>,
         entered: &Entered<'_>,
         deliver: &Deliver<'_>,
     ) -> Result<Answered> {
-        let assigned;
-        let servers = match job.assignment.as_slice() {
-            [] => &*self.servers,
-            server_of => {
-                assigned = self.servers.with_assignment(server_of)?;
-                &assigned
-            }
-        };
         run_task(servers, job, task, self.gate.clone(), entered.shared(), deliver)
     }
 
@@ -99,7 +142,7 @@ impl Host {
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Host")
-            .field("servers", &self.servers)
+            .field("servers", &self.all())
             .field("running", &self.running)
             .finish_non_exhaustive()
     }

@@ -162,6 +162,7 @@ impl Placement {
             profile: false,
             is_heavy: false,
             assignment: Vec::new(),
+            build: 0,
         }
     }
 }

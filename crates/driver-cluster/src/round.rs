@@ -187,7 +187,7 @@ impl Query<'_> {
             let is_taken = round.inbox.put(Message::Delivered(rows))?;
             Ok(is_taken.then(Sent::default))
         };
-        self.host.run(self.job, task, round.entered, &deliver)
+        self.host.run(self.servers, self.job, task, round.entered, &deliver)
     }
 
     /// A round with a thread for each task at a time, here and elsewhere.

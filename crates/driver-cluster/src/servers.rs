@@ -4,7 +4,7 @@
 //! Several servers may have a partition. The *assignment* of a query says which of them works on it: the
 //! server that is asked makes it, of servers that are not suspected to be down, and the job has it, so all
 //! servers of the query send the rows of a partition to the same one. Where each partition is at one server,
-//! there is one assignment, and jobs have none.
+//! and data are never replaced, there is one assignment, and jobs have none.
 
 use crate::threads::spawn;
 use crate::wire::malformed;
@@ -25,6 +25,8 @@ struct Known {
     remotes: Vec<Option<Arc<dyn Remote>>>,
     /// The whole graph.
     base: Arc<PartitionedBase>,
+    /// Jobs say their assignment, and the build of their data.
+    has_assignments: bool,
 }
 
 /// See the header of this file. All servers number themselves in the same order.
@@ -41,7 +43,8 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// `remotes`: by number, `None` for this server. `partitions`: those of each.
+    /// `remotes`: by number, `None` for this server. `partitions`: those of each. `may_change`: the data may be
+    /// replaced by others.
     ///
     /// # Errors
     /// Internal: a partition is at none of them, or not one of them is this server.
@@ -49,6 +52,7 @@ impl Servers {
         remotes: Vec<Option<Arc<dyn Remote>>>,
         partitions: &[Vec<usize>],
         base: Arc<PartitionedBase>,
+        may_change: bool,
     ) -> Result<Self> {
         let wrong = || Error::internal("the servers of a graph do not have all partitions");
         let mut with = vec![Vec::new(); base.partitioning().count()];
@@ -63,7 +67,8 @@ impl Servers {
             return Err(wrong());
         }
         let server_of = with.iter().map(|servers| servers[0]).collect();
-        Ok(Self::over(Arc::new(Known { own, with, remotes, base }), server_of))
+        let has_assignments = may_change || with.iter().any(|servers| servers.len() > 1);
+        Ok(Self::over(Arc::new(Known { own, with, remotes, base, has_assignments }), server_of))
     }
 
     fn over(known: Arc<Known>, server_of: Vec<usize>) -> Self {
@@ -79,6 +84,11 @@ impl Servers {
     /// Whether several servers have a partition.
     pub(crate) fn has_replicas(&self) -> bool {
         self.known.with.iter().any(|servers| servers.len() > 1)
+    }
+
+    /// Whether jobs say their assignment, and the build of their data.
+    pub(crate) fn has_assignments(&self) -> bool {
+        self.known.has_assignments
     }
 
     /// The other servers that are suspected to be down.

@@ -88,6 +88,8 @@ pub(crate) struct Job {
     pub(crate) is_heavy: bool,
     /// The server of each partition, where several have some; none: each has one, which all know.
     pub(crate) assignment: Vec<usize>,
+    /// The build of the data, with an assignment.
+    pub(crate) build: u64,
 }
 
 wire_struct! {
@@ -108,7 +110,7 @@ impl Wire for Job {
         (self.memory_bytes, (self.profile, self.is_heavy)).write(out);
         // Servers of protocol 7 read no assignment, and have no replicas.
         if !self.assignment.is_empty() {
-            self.assignment.write(out);
+            (self.assignment.clone(), self.build).write(out);
         }
     }
 
@@ -122,7 +124,7 @@ impl Wire for Job {
         let computed = Wire::read(input)?;
         let tables = Wire::read(input)?;
         let (memory_bytes, (profile, is_heavy)) = Wire::read(input)?;
-        let assignment = if input.left() > 0 { Wire::read(input)? } else { Vec::new() };
+        let (assignment, build) = if input.left() > 0 { Wire::read(input)? } else { (Vec::new(), 0) };
         Ok(Self {
             variables,
             origin,
@@ -139,6 +141,7 @@ impl Wire for Job {
             profile,
             is_heavy,
             assignment,
+            build,
         })
     }
 }

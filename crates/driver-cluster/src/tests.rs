@@ -152,15 +152,16 @@ fn job() -> Job {
         profile: true,
         is_heavy: true,
         assignment: Vec::new(),
+        build: 0,
     }
 }
 
 #[test]
 fn an_assignment_is_part_of_a_job() {
-    let assigned = Job { assignment: vec![0, 2, 1, 2], ..job() };
+    let assigned = Job { assignment: vec![0, 2, 1, 2], build: 100, ..job() };
     let bytes = bytes_of(&assigned).expect("a job");
     assert_eq!(read_job(&bytes).expect("read"), assigned);
-    assert_eq!(bytes[..bytes.len() - 5], *bytes_of(&job()).expect("a job"));
+    assert_eq!(bytes[..bytes.len() - 6], *bytes_of(&job()).expect("a job"));
 }
 
 fn rows() -> MovedRows {

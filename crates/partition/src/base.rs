@@ -117,6 +117,12 @@ impl PartitionedBase {
         self.routes.partitioning()
     }
 
+    /// The number of the build of its files; 0: it has none.
+    #[must_use]
+    pub fn build(&self) -> u64 {
+        self.build
+    }
+
     /// The partitions that this process has, ascending.
     pub fn own_partitions(&self) -> impl Iterator<Item = usize> {
         self.stores.iter().map(|(partition, _)| *partition)
@@ -146,16 +152,20 @@ impl PartitionedBase {
     /// The bytes are not a request; damaged data.
     pub fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
         match bytes::read_partitions(request, self.partitioning().count())? {
-            Some(of) => self.part_with(of.build, of.partitions)?.answer_all(of.request, out),
+            Some(of) if of.build != self.build => Err(another_build()),
+            Some(of) => self.part_with(of.partitions)?.answer_all(of.request, out),
             None => self.answer_all(request, out),
         }
     }
 
+    /// The build that a request is for; `None`: it does not say.
+    #[must_use]
+    pub fn build_of(request: &[u8]) -> Option<u64> {
+        bytes::read_partitions(request, usize::MAX).ok().flatten().map(|of| of.build)
+    }
+
     /// The graph of these partitions of this process alone.
-    fn part_with(&self, build: u64, partitions: Vec<usize>) -> Result<Arc<Self>> {
-        if build != self.build {
-            return Err(another_build());
-        }
+    fn part_with(&self, partitions: Vec<usize>) -> Result<Arc<Self>> {
         let mut parts = lock(&self.parts);
         if let Some(part) = parts.get(&partitions) {
             return Ok(Arc::clone(part));
@@ -363,8 +373,8 @@ impl Snapshot for PartitionedBase {
         }
     }
 
-    fn has_changes(&self) -> bool {
-        false
+    fn base_number(&self) -> Option<u64> {
+        Some(self.number())
     }
 
     fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {

@@ -57,10 +57,10 @@ pub trait Snapshot: Send + Sync {
     /// As [`Snapshot::read_term`].
     fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()>;
 
-    /// Whether it may differ from its base, or its reads are recorded; `false`: a part of a query may read
-    /// the base elsewhere instead, such as at another server.
-    fn has_changes(&self) -> bool {
-        true
+    /// The number of the base that it equals, if it has one and its reads are not recorded: a part of a query
+    /// may read that base elsewhere instead, such as at another server.
+    fn base_number(&self) -> Option<u64> {
+        None
     }
 
     /// Whether some vertex may be a blank node; `false`: none is.

@@ -307,8 +307,8 @@ impl Snapshot for Store {
         Ok(id)
     }
 
-    fn has_changes(&self) -> bool {
-        false
+    fn base_number(&self) -> Option<u64> {
+        Some(self.number())
     }
 
     fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {

@@ -83,13 +83,13 @@ impl Follower {
         lock(&self.state).start.clone()
     }
 
-    /// Another follower with the same start, and no records yet.
+    /// Another follower with this start, and no records yet.
     ///
     /// # Errors
     /// As [`Follower::new`].
-    pub fn anew(&self) -> Result<Self> {
+    pub fn anew_over(&self, start: Start) -> Result<Self> {
         let refusal = Error::new(ErrorKind::Unsupported, "this graph is only read");
-        Self::new(self.environment.clone(), self.start(), self.options.clone(), refusal)
+        Self::new(self.environment.clone(), start, self.options.clone(), refusal)
     }
 
     /// The graph of all records so far.

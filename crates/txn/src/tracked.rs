@@ -67,8 +67,8 @@ impl Snapshot for Tracked<'_> {
     }
 
     /// What is read elsewhere would not be recorded.
-    fn has_changes(&self) -> bool {
-        true
+    fn base_number(&self) -> Option<u64> {
+        None
     }
 
     fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {

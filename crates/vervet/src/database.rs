@@ -387,7 +387,7 @@ impl Database {
     /// Whether the newest version has changes over its base, for who must not hold this database.
     pub fn changes_probe(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let transactions = Arc::clone(&self.inner.transactions);
-        move || transactions.get().current().version.has_changes()
+        move || transactions.get().current().version.base_number().is_none()
     }
 
     /// The synced records of the log behind `after`: see [`Transactions::read_log`].
@@ -553,6 +553,12 @@ impl Database {
     #[must_use]
     pub fn snapshot(&self) -> GraphSnapshot {
         self.snapshot_of(self.published())
+    }
+
+    /// The number of the base of the newest version ([`vervet_store::Base::number`]).
+    #[must_use]
+    pub fn base_number(&self) -> u64 {
+        self.published().version.base().number()
     }
 
     pub(crate) fn snapshot_of(&self, published: Arc<Published>) -> GraphSnapshot {

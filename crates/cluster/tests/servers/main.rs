@@ -9,6 +9,7 @@ mod joins;
 mod load;
 mod members;
 mod replicas;
+mod together;
 mod voters;
 
 use std::fs;

@@ -106,8 +106,8 @@ impl Snapshot for LookupRecorder<'_> {
         Ok(id)
     }
 
-    fn has_changes(&self) -> bool {
-        self.version.has_changes()
+    fn base_number(&self) -> Option<u64> {
+        self.version.base_number()
     }
 
     fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
