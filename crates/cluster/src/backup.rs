@@ -153,7 +153,7 @@ fn sources(server: &Path, map: &ClusterMap, origin: u64) -> Result<Vec<Arc<PeerP
     let mut entries: Vec<_> = map.servers.iter().collect();
     entries.sort_by_key(|entry| (!map.voters.contains(&entry.name), entry.name != map.server));
     let source = |entry: &crate::map::ServerEntry| {
-        let hello = Hello { cluster: number, server: map.server.clone() };
+        let hello = Hello::new(number, &map.server);
         Arc::new(PeerPart::new(Peer::new(&entry.name, &entry.address, Arc::clone(&identity), hello)))
     };
     Ok(entries.into_iter().map(source).collect())

@@ -31,7 +31,7 @@ use vervet_driver_local::LocalDriver;
 use vervet_log::LogStatus;
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
 use vervet_partition::PartitionDirectory;
-use vervet_peer::{Counts, Faults, Handler, Hello, Identity, PeerServer};
+use vervet_peer::{Counts, Faults, Handler, Hello, Identity, PeerServer, Protocol};
 use vervet_raft::Replica;
 
 /// See the header of this file. Dropping it ends its listener and connections.
@@ -83,6 +83,8 @@ pub struct ServerStatus {
     pub answers: Result<Duration>,
     /// What was sent to it and received; all zero for the server itself.
     pub counts: Counts,
+    /// The protocol on which both servers agree; `None`: there is no connection.
+    pub protocol: Option<Protocol>,
 }
 
 /// What a server knows of another one without asking it.
@@ -95,6 +97,8 @@ pub struct PeerStatus {
     pub unreachable: Option<String>,
     /// What was sent to it and received.
     pub counts: Counts,
+    /// The protocol on which both servers agree; `None`: there is no connection.
+    pub protocol: Option<Protocol>,
 }
 
 /// The certificates and the data of a server, which must be those of its map.
@@ -210,7 +214,7 @@ impl Requests {
 }
 
 impl Handler for Requests {
-    fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    fn answer(&self, request: &[u8], _protocol: Protocol, out: &mut Vec<u8>) -> Result<()> {
         let answered = if request.first() == Some(&FETCH) {
             let reads = self.data.get().map(|data| data.position());
             fetch::answer(&self.environment, &self.directory, reads, request, out)
@@ -260,7 +264,7 @@ impl Cluster {
         let identity = Arc::new(identity);
         let (files, build) = (&generation.files, generation.origin);
         let number = map.number(build);
-        let hello = Hello { cluster: number, server: own.name.clone() };
+        let hello = Hello::new(number, &own.name);
         let place = members::Own {
             directory: directory.to_owned(),
             identity: Arc::clone(&identity),
@@ -588,6 +592,7 @@ impl Cluster {
             name: other.part.peer().name().to_owned(),
             unreachable: other.reachability.reason(),
             counts: other.part.peer().counts(),
+            protocol: other.part.peer().protocol(),
         };
         self.members.others().iter().map(status).collect()
     }
@@ -630,8 +635,10 @@ impl Cluster {
             let is_own = entry.name == map.server;
             let peer = if is_own { None } else { asked.find(|(peer, _)| peer.peer().name() == entry.name) };
             let counts = peer.as_ref().map(|(peer, _)| peer.peer().counts()).unwrap_or_default();
+            let protocol = peer.as_ref().map(|(peer, _)| peer.peer().protocol());
+            let protocol = protocol.unwrap_or(is_own.then_some(Protocol::NEWEST));
             let answers = peer.map_or(Ok(Duration::ZERO), |(_, answers)| answers);
-            ServerStatus { entry: entry.clone(), is_own, answers, counts }
+            ServerStatus { entry: entry.clone(), is_own, answers, counts, protocol }
         };
         ClusterStatus {
             name: map.name.clone(),

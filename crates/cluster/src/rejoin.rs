@@ -112,7 +112,7 @@ fn take_place(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str,
         generation.verify(&own.partitions)
     });
     let has_copied = opened.is_err();
-    let hello = || Hello { cluster: map.number(origin), server: own.name.clone() };
+    let hello = || Hello::new(map.number(origin), &own.name);
     let others = map.servers.iter().filter(|entry| entry.name != own.name);
     let source = |entry: &ServerEntry| {
         Arc::new(PeerPart::new(Peer::new(&entry.name, &entry.address, Arc::clone(&identity), hello())))

@@ -54,7 +54,7 @@ pub fn remove(directory: &Path, name: &str) -> Result<()> {
     let map = ClusterMap::read(directory)?;
     let identity = Arc::new(open_identity(directory, &map)?);
     let unnamed = || Error::new(ErrorKind::Input, "the map does not name the data of the cluster");
-    let hello = Hello { cluster: map.number(map.origin().ok_or_else(unnamed)?), server: map.server.clone() };
+    let hello = Hello::new(map.number(map.origin().ok_or_else(unnamed)?), &map.server);
     let is_asked = |entry: &&ServerEntry| map.voters.contains(&entry.name) && entry.name != name;
     let mut failure = Error::new(ErrorKind::Unavailable, "the map names no other voter");
     let end = Instant::now() + TIME_MAX + TIME_MAX / 2;

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use vervet_model::{Error, Result};
-use vervet_peer::{Authority, Handler, Hello, Identity, Peer, PeerServer};
+use vervet_peer::{Authority, Handler, Hello, Identity, Peer, PeerServer, Protocol};
 
 /// Answers with as many bytes as the first four say.
 struct Bytes;
 
 impl Handler for Bytes {
-    fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    fn answer(&self, request: &[u8], _protocol: Protocol, out: &mut Vec<u8>) -> Result<()> {
         let count = request.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
         out.resize(usize::try_from(count).unwrap_or(0), 7);
         Ok(())
@@ -30,7 +30,7 @@ fn main() -> Result<()> {
         let (authority, certificate, key) = (&files.authority, &files.certificate, &files.key);
         Ok(Arc::new(Identity::from_pem(authority.as_bytes(), certificate.as_bytes(), key.as_bytes())?))
     };
-    let hello = |server: &str| Hello { cluster: 1, server: server.to_owned() };
+    let hello = |server: &str| Hello::new(1, server);
     let server = PeerServer::bind("127.0.0.1:0", identity("b")?, hello("b"), Arc::new(Bytes))?;
     let peer = Peer::new("b", &server.local_address().to_string(), identity("a")?, hello("a"));
     println!("request answer  threads in flight  requests/s  wall us  CPU us (both ends)");

@@ -3,20 +3,25 @@
 //! A request may be sent on a connection that the server has closed meanwhile: connections of the pool are
 //! checked before use, and a write that fails on one is repeated on a new connection, which is safe because a
 //! server answers whole requests only. Nothing is repeated once a request was written.
+//!
+//! A connection is made with one attempt, or with two if the server has protocol 7 alone (`agreement`).
 
 use crate::addresses::Addresses;
+use crate::agreement::Agreement;
 use crate::error_bytes;
 use crate::faults::{Fault, Faults, garbage};
 use crate::frame::{
     ANSWER_BYTES_MAX, FrameKind, HEADER_BYTES, PEER_TIMEOUT, REQUEST_BYTES_MAX, TIME_LEFT_BYTES, header,
     parse_header,
 };
-use crate::hello::Hello;
+use crate::hello::{Hello, is_refusal_without_range};
 use crate::identity::Identity;
-use crate::pool::Pool;
+use crate::pool::{PeerConnection, Pool};
+use crate::protocol::{Protocol, ProtocolRange};
 use crate::stream::{FrameStream, Silence, StreamError};
 use rustls::pki_types::ServerName;
 use rustls::{AlertDescription, CertificateError, ClientConnection};
+use std::borrow::Cow;
 use std::fmt;
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -30,6 +35,10 @@ const SLICE: Duration = Duration::from_millis(20);
 /// For the connection of TCP alone, which cannot be cancelled.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// A connection that offered protocol 7 alone, because of an earlier refusal, is used for this time: the
+/// server may have started again as another version meanwhile.
+const REDUCED_OFFER_TIME: Duration = Duration::from_secs(30);
+
 const HINT: &str = "run the query again; see /cluster for the state of the servers";
 
 /// One other server. Threads share it.
@@ -40,6 +49,7 @@ pub struct Peer {
     hello: Hello,
     timeout: Duration,
     pool: Pool,
+    agreement: Agreement,
     faults: Arc<Faults>,
     counters: Counters,
 }
@@ -73,7 +83,7 @@ pub struct Counts {
 #[must_use = "the answer is not read"]
 pub struct Pending<'p> {
     peer: &'p Peer,
-    stream: FrameStream,
+    connection: PeerConnection,
     fault: Option<Fault>,
     /// Of delayed frames: the answer arrives no earlier.
     arrival: Option<Instant>,
@@ -109,6 +119,7 @@ impl Peer {
             hello,
             timeout: PEER_TIMEOUT,
             pool: Pool::default(),
+            agreement: Agreement::default(),
             faults: Arc::default(),
             counters: Counters::default(),
         }
@@ -153,25 +164,56 @@ impl Peer {
         }
     }
 
-    /// Sends a request, on an idle connection or a new one.
+    /// The protocol of the newest connection to the server: the newest one that both ends have. `None`: no
+    /// connection was made yet, or one has failed since.
+    ///
+    /// It says what the server was when it was last reached, and waits for nothing. The server may start
+    /// again as another version, newer or older, at any time. So use it to decide whether to do something at
+    /// all, such as to write entries of a new kind once all voters read them, and never to choose the form of
+    /// a request: [`Peer::send_with`] does that.
+    #[must_use]
+    pub fn protocol(&self) -> Option<Protocol> {
+        self.agreement.agreed()
+    }
+
+    /// Sends a request that has one form in all protocols, on an idle connection or a new one.
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`]: the server cannot be reached, does not answer, or refuses this one;
     /// [`ErrorKind::Unsupported`]: more than [`REQUEST_BYTES_MAX`]; errors of [`ThreadLimits::check`].
     pub fn send(&self, request: &[u8]) -> Result<Pending<'_>> {
-        if request.len() > REQUEST_BYTES_MAX {
-            let message = format!(
-                "a request of {} bytes to server {} is larger than {REQUEST_BYTES_MAX}",
-                request.len(),
-                self.server
-            );
-            return Err(Error::new(ErrorKind::Unsupported, message).with_hint("divide the query"));
-        }
-        let pending = self.write(FrameKind::Request, request)?;
-        let bytes = HEADER_BYTES + TIME_LEFT_BYTES + request.len();
+        self.check_size(request)?;
+        self.send_with(&|_| Ok(Cow::Borrowed(request)))
+    }
+
+    /// Sends the request that `encode` makes for the protocol of the connection on which it goes: for a
+    /// request whose form depends on it. A server gets only what `encode` makes for the protocol on which it
+    /// has agreed. Its answer has the form of the same protocol ([`Pending::protocol`]).
+    ///
+    /// `encode` is called before each attempt to write the request. There is a second one, on a new
+    /// connection and perhaps with another protocol, if an idle connection turns out to be closed.
+    ///
+    /// # Errors
+    /// As [`Peer::send`]; errors of `encode`, such as [`ErrorKind::Unsupported`] where the protocol has no
+    /// form for the request. The connection stays usable after these.
+    pub fn send_with<'r>(&self, encode: &dyn Fn(Protocol) -> Result<Cow<'r, [u8]>>) -> Result<Pending<'_>> {
+        let (pending, request_bytes) = self.write(FrameKind::Request, encode)?;
+        let bytes = HEADER_BYTES + TIME_LEFT_BYTES + request_bytes;
         self.counters.requests.fetch_add(1, Ordering::Relaxed);
         self.counters.bytes_sent.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
         Ok(pending)
+    }
+
+    fn check_size(&self, request: &[u8]) -> Result<()> {
+        if request.len() <= REQUEST_BYTES_MAX {
+            return Ok(());
+        }
+        let message = format!(
+            "a request of {} bytes to server {} is larger than {REQUEST_BYTES_MAX}",
+            request.len(),
+            self.server
+        );
+        Err(Error::new(ErrorKind::Unsupported, message).with_hint("divide the query"))
     }
 
     /// Whether the server answers: the time that it takes.
@@ -180,25 +222,45 @@ impl Peer {
     /// As [`Peer::send`] and [`Pending::receive`].
     pub fn ping(&self) -> Result<Duration> {
         let start = Instant::now();
-        self.write(FrameKind::Ping, &[])?.receive()?;
+        self.write(FrameKind::Ping, &|_| Ok(Cow::Borrowed(&[])))?.0.receive()?;
         Ok(start.elapsed())
     }
 
-    fn write(&self, kind: FrameKind, request: &[u8]) -> Result<Pending<'_>> {
+    /// Writes a frame on an idle connection or a new one. Returns the length of its content as well.
+    fn write<'r>(
+        &self,
+        kind: FrameKind,
+        encode: &dyn Fn(Protocol) -> Result<Cow<'r, [u8]>>,
+    ) -> Result<(Pending<'_>, usize)> {
         let (delay, fault) = self.faults.next_request();
         let arrival = (!delay.is_zero()).then(|| Instant::now() + 2 * delay);
         let is_ping = kind == FrameKind::Ping;
-        if let Some(mut stream) = self.pool.take() {
-            match self.write_on(&mut stream, kind, request, fault) {
-                Ok(()) => return Ok(Pending { peer: self, stream, fault, arrival, is_ping }),
-                Err(StreamError::Closed | StreamError::Io(_)) => self.pool.clear(),
+        let mut idle = self.pool.take(|| self.agreement.forget());
+        loop {
+            let is_reused = idle.is_some();
+            let mut connection = match idle.take() {
+                Some(connection) => connection,
+                None => self.connect().map_err(|error| self.failed(error, is_ping))?,
+            };
+            let encoded = encode(connection.protocol);
+            let checked = encoded.and_then(|request| self.check_size(&request).map(|()| request));
+            let request = match checked {
+                Ok(request) => request,
+                Err(error) => {
+                    self.pool.put(connection);
+                    return Err(error);
+                }
+            };
+            match self.write_on(&mut connection.stream, kind, &request, fault) {
+                Ok(()) => {
+                    return Ok((Pending { peer: self, connection, fault, arrival, is_ping }, request.len()));
+                }
+                Err(StreamError::Closed | StreamError::Io(_)) if is_reused => {
+                    self.pool.clear();
+                    self.agreement.forget();
+                }
                 Err(error) => return Err(self.failed(error, is_ping)),
             }
-        }
-        let mut stream = self.connect().map_err(|error| self.failed(error, is_ping))?;
-        match self.write_on(&mut stream, kind, request, fault) {
-            Ok(()) => Ok(Pending { peer: self, stream, fault, arrival, is_ping }),
-            Err(error) => Err(self.failed(error, is_ping)),
         }
     }
 
@@ -236,10 +298,31 @@ impl Peer {
         Ok(SLICE.min(self.timeout - lasted).min(remaining).max(Duration::from_millis(1)))
     }
 
-    fn connect(&self) -> Result<FrameStream, StreamError> {
+    /// Makes a connection, with a second attempt if the server has protocol 7 alone.
+    fn connect(&self) -> Result<PeerConnection, StreamError> {
+        // One time limit for both attempts.
+        let mut begun = None;
+        let own = self.hello.protocols;
+        let offered = self.agreement.offer(own);
+        if let Some(mut connection) = self.connect_with(offered, &mut begun)? {
+            connection.expires_at = (offered != own).then(|| Instant::now() + REDUCED_OFFER_TIME);
+            return Ok(connection);
+        }
+        self.agreement.note_refusal();
+        let last = ProtocolRange::only(Protocol::LAST_WITHOUT_RANGE);
+        let connection = self.connect_with(last, &mut begun)?;
+        connection.ok_or_else(|| StreamError::Malformed("two refusals that contradict each other".to_owned()))
+    }
+
+    /// Makes a connection that offers these protocols; `None`: the server has protocol 7 alone.
+    fn connect_with(
+        &self,
+        offered: ProtocolRange,
+        begun: &mut Option<Instant>,
+    ) -> Result<Option<PeerConnection>, StreamError> {
         ThreadLimits::check().map_err(StreamError::Ended)?;
         let socket = self.connect_tcp().map_err(StreamError::Ended)?;
-        let begun = Instant::now();
+        let begun = *begun.get_or_insert_with(Instant::now);
         let mut wait = |silence: &Silence| self.wait(silence, Some(begun));
         let name = ServerName::try_from(self.server.clone()).map_err(|_| {
             StreamError::Ended(self.unavailable("cannot be reached: its name is not that of a host"))
@@ -248,7 +331,7 @@ impl Peer {
         let mut stream = FrameStream::new(Arc::new(socket), tls.into()).map_err(StreamError::Io)?;
         stream.handshake(&mut wait)?;
         // A server that refuses the certificate may have closed already: what it said is still to be read.
-        let hello = self.hello.encode(&self.server);
+        let hello = self.hello.encode(&self.server, offered);
         let written = stream.write_frame(FrameKind::Hello, [&hello, &[]], &mut wait);
         let mut body = Vec::new();
         let kind = match (stream.read_frame(&mut body, &mut wait), written) {
@@ -258,19 +341,24 @@ impl Peer {
         };
         match kind {
             FrameKind::Hello => {
-                self.hello
-                    .check(&body, Some(&self.server))
+                let protocol = self
+                    .hello
+                    .confirm(&body, &self.server, offered)
                     .map_err(|error| StreamError::Ended(self.refused(&error, "cannot be used")))?;
+                self.counters.connects.fetch_add(1, Ordering::Relaxed);
+                self.agreement.note_agreed(protocol);
+                Ok(Some(PeerConnection { stream, protocol, expires_at: None }))
             }
             FrameKind::Refusal => {
                 let error = error_bytes::decode(&body)
                     .ok_or_else(|| StreamError::Malformed("a damaged refusal".to_owned()))?;
-                return Err(StreamError::Ended(self.refused(&error, "refused the connection")));
+                if is_refusal_without_range(&error, offered) {
+                    return Ok(None);
+                }
+                Err(StreamError::Ended(self.refused(&error, "refused the connection")))
             }
-            other => return Err(StreamError::Malformed(format!("{other:?} in place of a hello"))),
+            other => Err(StreamError::Malformed(format!("{other:?} in place of a hello"))),
         }
-        self.counters.connects.fetch_add(1, Ordering::Relaxed);
-        Ok(stream)
     }
 
     fn connect_tcp(&self) -> Result<TcpStream> {
@@ -313,6 +401,7 @@ impl Peer {
         };
         // The others are as old as this one, or the server is gone.
         self.pool.clear();
+        self.agreement.forget();
         if !is_ping {
             self.counters.failures.fetch_add(1, Ordering::Relaxed);
         }
@@ -367,6 +456,12 @@ fn decode_error(body: &[u8]) -> Result<Error, StreamError> {
 }
 
 impl Pending<'_> {
+    /// The protocol of the connection: that of the form of the request and of its answer.
+    #[must_use]
+    pub fn protocol(&self) -> Protocol {
+        self.connection.protocol
+    }
+
     /// The answer.
     ///
     /// # Errors
@@ -375,7 +470,7 @@ impl Pending<'_> {
     pub fn receive(mut self) -> Result<Vec<u8>> {
         let (peer, is_ping) = (self.peer, self.is_ping);
         let answer = self.read().map_err(|error| peer.failed(error, is_ping))?;
-        peer.pool.put(self.stream);
+        peer.pool.put(self.connection);
         answer
     }
 
@@ -385,7 +480,7 @@ impl Pending<'_> {
         let mut wait = |silence: &Silence| peer.wait(silence, None);
         let mut body = Vec::new();
         let kind = loop {
-            match self.stream.read_frame(&mut body, &mut wait)? {
+            match self.connection.stream.read_frame(&mut body, &mut wait)? {
                 FrameKind::Working => {}
                 kind => break kind,
             }
@@ -439,7 +534,7 @@ impl Pending<'_> {
         }
         match self.fault {
             Some(Fault::CutAnswer) => {
-                self.stream.cut();
+                self.connection.stream.cut();
                 Err(StreamError::Closed)
             }
             Some(Fault::GarbageAnswer(seed)) => {

@@ -5,10 +5,11 @@
 //! [`Authority`] issues the certificates of a cluster. Contents of requests and answers are bytes here.
 //!
 //! # Shape
-//! `frame`: the format of frames. `hello`: what both ends say first. `error_bytes`: errors as bytes.
-//! `stream`: frames over a TLS connection. `client`, `pool`: requests to one server. `server`, `watch`:
-//! answers. `addresses`: names of hosts. `faults`: faults that tests add to the connections of a peer.
-//! `identity`, `authority`: certificates.
+//! `frame`: the format of frames. `hello`: the first frame of both ends. `protocol`, `agreement`: versions,
+//! and the one on which both ends agree. `error_bytes`: errors as bytes. `stream`: frames over a TLS
+//! connection. `client`, `pool`: requests to one server. `server`, `watch`: answers. `addresses`: names of
+//! hosts. `faults`: faults that tests add to the connections of a peer. `identity`, `authority`:
+//! certificates.
 //! # Blocking calls
 //! There is no asynchronous runtime. A thread that runs a query writes its requests to all servers that it
 //! needs, then reads the answers in turn: requests to several servers are in flight together, and no other
@@ -31,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
+mod agreement;
 mod authority;
 mod client;
 mod error_bytes;
@@ -39,6 +41,7 @@ mod frame;
 mod hello;
 mod identity;
 mod pool;
+mod protocol;
 mod server;
 mod stream;
 mod watch;
@@ -47,6 +50,7 @@ pub use authority::{Authority, IdentityFiles};
 pub use client::{Counts, Peer, Pending};
 pub use faults::{ALWAYS, FaultPlan, Faults};
 pub use frame::{ANSWER_BYTES_MAX, PEER_TIMEOUT, REQUEST_BYTES_MAX};
-pub use hello::{Hello, PROTOCOL};
+pub use hello::Hello;
 pub use identity::Identity;
+pub use protocol::{Protocol, ProtocolRange};
 pub use server::{CONNECTIONS_MAX, Handler, PeerServer, Refusals};

@@ -8,6 +8,7 @@ use crate::error_bytes;
 use crate::frame::{ANSWER_BYTES_MAX, FrameKind, PEER_TIMEOUT, TIME_LEFT_BYTES};
 use crate::hello::Hello;
 use crate::identity::Identity;
+use crate::protocol::{Protocol, ProtocolRange};
 use crate::stream::{FrameStream, Silence, StreamError};
 use crate::watch::{Connection, Connections};
 use rustls::ServerConnection;
@@ -47,13 +48,14 @@ const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// What answers the requests of other servers.
 pub trait Handler: Send + Sync {
-    /// Appends the answer to `out`, which is empty. It checks
-    /// [`ThreadLimits::check`] in its loops: the deadline of the query, and the end of the connection. If it
-    /// asks other servers itself, such requests must come to an end: none asks back for what it is part of.
+    /// Appends the answer to `out`, which is empty. `protocol` is that of the connection: the client reads
+    /// the forms of answers that this protocol has, and no others. It checks [`ThreadLimits::check`] in its
+    /// loops: the deadline of the query, and the end of the connection. If it asks other servers itself, such
+    /// requests must come to an end: none asks back for what it is part of.
     ///
     /// # Errors
     /// They become the error of the request; so does a panic.
-    fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()>;
+    fn answer(&self, request: &[u8], protocol: Protocol, out: &mut Vec<u8>) -> Result<()>;
 }
 
 /// Connections that were refused.
@@ -265,7 +267,7 @@ fn serve(shared: &Shared, socket: TcpStream, from: SocketAddr) {
     let _registered = Registered { connections: &shared.connections, number };
     let accepted = greet(shared, &mut connection.stream(), count);
     shared.connections.greeted(number);
-    let ended = accepted.and_then(|()| answer_all(shared, &connection));
+    let ended = accepted.and_then(|protocol| answer_all(shared, &connection, protocol));
     match ended {
         Err(StreamError::Malformed(reason)) => {
             let reason = format!("bytes that are no request: {reason}");
@@ -306,8 +308,8 @@ fn silent() -> Error {
     Error::new(ErrorKind::Unavailable, "no byte came in time")
 }
 
-/// TLS and hello.
-fn greet(shared: &Shared, stream: &mut FrameStream, count: usize) -> Result<(), StreamError> {
+/// TLS and hello. Returns the protocol on which both ends have agreed.
+fn greet(shared: &Shared, stream: &mut FrameStream, count: usize) -> Result<Protocol, StreamError> {
     let begun = Instant::now();
     let mut wait = |_: &Silence| {
         if begun.elapsed() > HANDSHAKE_TIMEOUT { Err(silent()) } else { Ok(Duration::from_millis(500)) }
@@ -318,24 +320,26 @@ fn greet(shared: &Shared, stream: &mut FrameStream, count: usize) -> Result<(), 
     if kind != FrameKind::Hello {
         return Err(StreamError::Malformed(format!("{kind:?} in place of a hello")));
     }
-    let received = shared.hello.check(&body, None).map_err(StreamError::Ended)?;
-    let is_named = ServerName::try_from(received.from.as_str()).is_ok_and(|name| {
+    let accepted = shared.hello.accept(&body).map_err(StreamError::Ended)?;
+    let is_named = ServerName::try_from(accepted.from.as_str()).is_ok_and(|name| {
         let certificate = stream.certificate().and_then(|bytes| ParsedCertificate::try_from(bytes).ok());
         certificate.is_some_and(|certificate| verify_server_name(&certificate, &name).is_ok())
     });
     if !is_named {
-        let message = format!("server {:?} has the certificate of another server", received.from);
+        let message = format!("server {:?} has the certificate of another server", accepted.from);
         let hint = "give each server the files that were made for it with the cluster";
         return Err(StreamError::Ended(Error::new(ErrorKind::Unavailable, message).with_hint(hint)));
     }
     if count > shared.connections_max {
         return Err(StreamError::Ended(too_many(shared.connections_max)));
     }
-    stream.write_frame(FrameKind::Hello, [&shared.hello.encode(&received.from), &[]], &mut wait)
+    let hello = shared.hello.encode(&accepted.from, ProtocolRange::only(accepted.protocol));
+    stream.write_frame(FrameKind::Hello, [&hello, &[]], &mut wait)?;
+    Ok(accepted.protocol)
 }
 
 /// Requests and answers until the connection ends.
-fn answer_all(shared: &Shared, connection: &Connection) -> Result<(), StreamError> {
+fn answer_all(shared: &Shared, connection: &Connection, protocol: Protocol) -> Result<(), StreamError> {
     let mut wait_for_request = |silence: &Silence| {
         let limit = if silence.is_inside_frame { PEER_TIMEOUT } else { IDLE_TIMEOUT };
         if silence.lasted >= limit { Err(silent()) } else { Ok(PEER_TIMEOUT) }
@@ -358,6 +362,7 @@ fn answer_all(shared: &Shared, connection: &Connection) -> Result<(), StreamErro
                     return Err(StreamError::Malformed("a request without its time".to_owned()));
                 };
                 shared.connections.begin(connection);
+                let request = (request, protocol);
                 let answered = answer(shared, connection, u32::from_le_bytes(*time_left), request, &mut out);
                 Connections::end(connection);
                 answered
@@ -387,7 +392,7 @@ fn answer(
     shared: &Shared,
     connection: &Connection,
     time_left: u32,
-    request: &[u8],
+    (request, protocol): (&[u8], Protocol),
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let time_left = Duration::from_millis(u64::from(time_left));
@@ -397,7 +402,7 @@ fn answer(
         reads: None,
     };
     let entered = limits.enter();
-    let answered = catch_unwind(AssertUnwindSafe(|| shared.handler.answer(request, out)));
+    let answered = catch_unwind(AssertUnwindSafe(|| shared.handler.answer(request, protocol, out)));
     drop(entered);
     answered.unwrap_or_else(|panic| {
         Err(Error::internal(format!(

@@ -59,7 +59,7 @@ impl Link {
         let mut entries: Vec<_> = map.servers.iter().collect();
         entries.sort_by(|one, other| one.name.cmp(&other.name));
         let number = map.number(LOADING);
-        let hello = || Hello { cluster: number, server: own.name.clone() };
+        let hello = || Hello::new(number, &own.name);
         let state = Arc::new(State::new());
         let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
         let position = names.iter().position(|name| *name == own.name);

@@ -17,7 +17,7 @@ use super::state::{Blob, Round, State};
 use std::sync::Arc;
 use vervet_codec::{Reader, write_u64};
 use vervet_model::{Error, ErrorKind, Result};
-use vervet_peer::Handler;
+use vervet_peer::{Handler, Protocol};
 
 /// The most bytes of one request or answer.
 pub(crate) const CHUNK_BYTES: usize = 4 << 20;
@@ -93,7 +93,7 @@ pub(crate) struct Requests {
 }
 
 impl Handler for Requests {
-    fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    fn answer(&self, request: &[u8], _protocol: Protocol, out: &mut Vec<u8>) -> Result<()> {
         self.take(request, out).map_err(|error| self.state.told(error, &self.names[self.own]))
     }
 }
@@ -207,7 +207,7 @@ mod tests {
         let requests = requests();
         let answer = |request: &[u8]| {
             let mut out = Vec::new();
-            requests.answer(request, &mut out).map(|()| out)
+            requests.answer(request, Protocol::NEWEST, &mut out).map(|()| out)
         };
         answer(&piece((Round::Survey, 1), (0, 5), b"abc")).expect("the first part");
         assert_eq!(requests.state.missing(Round::Survey, 2), [1]);
@@ -230,7 +230,9 @@ mod tests {
         let requests = requests();
         let answer = |build, mut request: Vec<u8>| {
             set_build(&mut request, build);
-            requests.answer(&request, &mut Vec::new()).map_err(|error| error.message().to_owned())
+            requests
+                .answer(&request, Protocol::NEWEST, &mut Vec::new())
+                .map_err(|error| error.message().to_owned())
         };
         let join = || piece((Round::Join, 1), (0, 1), b"a");
         assert_eq!(answer(7, get(Blob::Classes, 0)), Err("server a: it was started again".to_owned()));
@@ -256,7 +258,7 @@ mod tests {
             requests.state.set_build(0);
             let mut bytes = vec![0; BUILD_BYTES];
             bytes.extend((0..next() % 60).map(|_| u8::try_from(next() % 6).unwrap_or(0)));
-            _ = requests.answer(&bytes, &mut Vec::new());
+            _ = requests.answer(&bytes, Protocol::NEWEST, &mut Vec::new());
         }
     }
 }

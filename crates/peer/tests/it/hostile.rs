@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use vervet_peer::{PROTOCOL, PeerServer, REQUEST_BYTES_MAX};
+use vervet_peer::{PeerServer, REQUEST_BYTES_MAX};
 
 fn random_bytes(random: &mut fastrand::Rng) -> Vec<u8> {
     let size = 1 + random.usize(..10) * random.usize(..300);

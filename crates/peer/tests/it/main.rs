@@ -7,4 +7,5 @@ mod hostile;
 mod lives;
 mod refusals;
 mod support;
+mod versions;
 mod waits;

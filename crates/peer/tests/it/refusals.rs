@@ -4,7 +4,7 @@ use crate::support::*;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use vervet_peer::{Authority, Hello, Identity, PROTOCOL, Peer, PeerServer};
+use vervet_peer::{Authority, Hello, Identity, Peer, PeerServer};
 
 /// The server's reason, which may be a moment later than the client's.
 #[track_caller]
@@ -58,7 +58,7 @@ fn a_server_is_what_its_certificate_says() {
 #[test]
 fn other_data_is_refused() {
     let server = server();
-    let other = Hello { cluster: 7, server: "a".to_owned() };
+    let other = Hello::new(7, "a");
     let error = unavailable(peer_as(&server, "b", identity("a"), other).send(b"e"), "refused the connection");
     assert!(error.message().contains("0000000000000007") && error.message().contains("feed"), "{error}");
     refused(&server, 1, "0000000000000007");
@@ -67,18 +67,31 @@ fn other_data_is_refused() {
 #[test]
 fn other_protocols_are_refused() {
     let server = server();
-    for (count, protocol) in [(1, PROTOCOL - 1), (2, PROTOCOL + 1), (3, u32::MAX)] {
+    let mut count = 0;
+    let mut refused_with = |body: &[u8], part: &str| {
         let mut raw = raw_client(server.local_address(), &AUTHORITY.issue("a").unwrap());
-        raw.write_all(&frame(1, &hello_body(protocol, CLUSTER, "a", "b"))).unwrap();
+        raw.write_all(&frame(1, body)).unwrap();
         let (kind, body) = read_frame(&mut raw).unwrap();
         assert_eq!(kind, 7);
-        assert!(String::from_utf8_lossy(&body).contains(&format!("protocol {protocol} ")), "{body:?}");
-        refused(&server, count, &format!("protocol {protocol} "));
-    }
+        assert!(String::from_utf8_lossy(&body).contains(part), "{part}: {}", String::from_utf8_lossy(&body));
+        count += 1;
+        refused(&server, count, part);
+    };
+    let offer = |oldest, newest| hello_body_of_range((oldest, newest), CLUSTER, "a", "b");
+    refused_with(&offer(6, 6), "the other end has protocol 6,");
+    refused_with(
+        &offer(PROTOCOL + 1, PROTOCOL + 3),
+        &format!("protocols {} to {}", PROTOCOL + 1, PROTOCOL + 3),
+    );
+    refused_with(&offer(u32::MAX, u32::MAX), "protocol 4294967295,");
+    refused_with(&offer(PROTOCOL + 1, PROTOCOL), "as the oldest");
+    refused_with(&[offer(7, PROTOCOL), vec![0; 2000]].concat(), "damaged");
+    refused_with(&[offer(7, 7), vec![7, 0, 0, 0]].concat(), "damaged");
+    refused_with(&[offer(7, PROTOCOL), vec![0; 40_000]].concat(), "damaged");
     let mut raw = raw_client(server.local_address(), &AUTHORITY.issue("a").unwrap());
     raw.write_all(&frame(1, b"GET / HTTP/1.1\r\nHost: b\r\n\r\n")).unwrap();
     assert_eq!(read_frame(&mut raw).unwrap().0, 7);
-    refused(&server, 4, "no server of Vervet");
+    refused(&server, count + 1, "no server of Vervet");
 }
 
 #[test]

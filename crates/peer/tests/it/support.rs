@@ -6,9 +6,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Position, Result, ThreadLimits};
-use vervet_peer::{Authority, Handler, Hello, Identity, IdentityFiles, PROTOCOL, Peer, PeerServer};
+use vervet_peer::{Authority, Handler, Hello, Identity, IdentityFiles, Peer, PeerServer, Protocol};
 
 pub(crate) const CLUSTER: u64 = 0xfeed;
+
+/// The newest protocol.
+pub(crate) const PROTOCOL: u32 = Protocol::NEWEST.number();
 
 /// The authority of all tests but those of wrong ones.
 pub(crate) static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| Authority::new("tests").unwrap());
@@ -23,7 +26,7 @@ pub(crate) fn identity(server: &str) -> Arc<Identity> {
 }
 
 pub(crate) fn hello(server: &str) -> Hello {
-    Hello { cluster: CLUSTER, server: server.to_owned() }
+    Hello::new(CLUSTER, server)
 }
 
 /// The numbers of milliseconds of sleeps that have begun.
@@ -37,11 +40,12 @@ pub(crate) fn wait_until_begun(milliseconds: u64) {
 }
 
 /// Answers by the first byte: `e` echo; `n` that many bytes (8 bytes little endian); `s` sleeps that many
-/// milliseconds, checking its limits; `p` panics; `f` fails; `d` the milliseconds of its deadline.
+/// milliseconds, checking its limits; `p` panics; `f` fails; `d` the milliseconds of its deadline; `v` the
+/// protocol of the connection.
 pub(crate) struct TestHandler;
 
 impl Handler for TestHandler {
-    fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    fn answer(&self, request: &[u8], protocol: Protocol, out: &mut Vec<u8>) -> Result<()> {
         assert!(out.is_empty());
         let Some((&kind, rest)) = request.split_first() else { return Ok(()) };
         let number = || u64::from_le_bytes(rest[..8].try_into().unwrap());
@@ -71,6 +75,7 @@ impl Handler for TestHandler {
                     .map_or(u64::MAX, |left| u64::try_from(left.as_millis()).unwrap());
                 out.extend(left.to_le_bytes());
             }
+            b'v' => out.extend(protocol.number().to_le_bytes()),
             _ => return Err(Error::new(ErrorKind::Input, format!("no request: {kind}"))),
         }
         Ok(())
@@ -82,7 +87,11 @@ pub(crate) fn number(kind: u8, number: u64) -> Vec<u8> {
 }
 
 pub(crate) fn server_at(address: &str) -> Result<PeerServer> {
-    PeerServer::bind(address, identity("b"), hello("b"), Arc::new(TestHandler))
+    server_with(address, hello("b"))
+}
+
+pub(crate) fn server_with(address: &str, hello: Hello) -> Result<PeerServer> {
+    PeerServer::bind(address, identity("b"), hello, Arc::new(TestHandler))
 }
 
 pub(crate) fn server() -> PeerServer {
@@ -153,14 +162,28 @@ pub(crate) fn frame(kind: u8, body: &[u8]) -> Vec<u8> {
     [&u32::try_from(body.len()).unwrap().to_le_bytes()[..], &[kind], body].concat()
 }
 
-/// The hello of docs/cluster-protocol.md.
+/// The hello of docs/cluster-protocol.md, with one protocol.
 pub(crate) fn hello_body(protocol: u32, cluster: u64, from: &str, to: &str) -> Vec<u8> {
+    hello_body_of_range((protocol, protocol), cluster, from, to)
+}
+
+/// The hello of docs/cluster-protocol.md, with an oldest and a newest protocol. Up to protocol 7 it does not
+/// have the oldest one.
+pub(crate) fn hello_body_of_range(
+    (oldest, newest): (u32, u32),
+    cluster: u64,
+    from: &str,
+    to: &str,
+) -> Vec<u8> {
     let mut body = b"VRVTPEER".to_vec();
-    body.extend(protocol.to_le_bytes());
+    body.extend(newest.to_le_bytes());
     body.extend(cluster.to_le_bytes());
     for name in [from, to] {
         body.push(u8::try_from(name.len()).unwrap());
         body.extend(name.as_bytes());
+    }
+    if newest > 7 {
+        body.extend(oldest.to_le_bytes());
     }
     body
 }
