@@ -118,6 +118,9 @@ impl Status {
             ]);
         }
         table.write("", out)?;
+        if let Some(line) = self.protocols() {
+            writeln!(out, "\n{line}")?;
+        }
         if !silent.is_empty() {
             writeln!(out)?;
         }
@@ -126,6 +129,29 @@ impl Status {
             writeln!(out, "{}", text(server, "error"))?;
         }
         Ok(())
+    }
+
+    /// The servers of an earlier version than the server that was asked; `None`: there are none.
+    fn protocols(&self) -> Option<String> {
+        let protocol = |server: &Value| server["protocol"].as_u64();
+        let asked = self.servers().iter().find(|server| server["self"].as_bool() == Some(true))?;
+        let newest = protocol(asked)?;
+        let older = |server: &&Value| protocol(server).is_some_and(|protocol| protocol < newest);
+        let older: Vec<String> = self
+            .servers()
+            .iter()
+            .filter(older)
+            .map(|server| {
+                format!("{} (protocol {})", text(server, "name"), protocol(server).unwrap_or_default())
+            })
+            .collect();
+        let names = older.join(", ");
+        (!older.is_empty()).then(|| {
+            format!(
+                "The upgrade is not complete: server {} has protocol {newest}, an earlier version has {names}.",
+                text(asked, "name")
+            )
+        })
     }
 
     /// Where changes go, and what the server that was asked has of them.

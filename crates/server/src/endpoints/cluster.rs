@@ -75,5 +75,6 @@ fn server(server: &ServerStatus) -> Value {
         "bytesSent": counts.bytes_sent,
         "bytesReceived": counts.bytes_received,
         "failures": counts.failures,
+        "protocol": server.protocol.map(|protocol| protocol.number()),
     })
 }

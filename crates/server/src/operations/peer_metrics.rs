@@ -41,6 +41,13 @@ impl Collector for PeerCollector {
             let labels = [("server", peer.name.as_str())];
             ConstGauge::new(i64::from(peer.unreachable.is_none())).encode(family.encode_family(&labels)?)?;
         }
+        let help = "Protocol on which this server and another server of the cluster agree.";
+        let mut family = out.encode_descriptor("vervet_peer_protocol", help, None, MetricType::Gauge)?;
+        for peer in &peers {
+            let Some(protocol) = peer.protocol else { continue };
+            let labels = [("server", peer.name.as_str())];
+            ConstGauge::new(i64::from(protocol.number())).encode(family.encode_family(&labels)?)?;
+        }
         for (name, help, count) in COUNTERS {
             let mut family = out.encode_descriptor(name, help, None, MetricType::Counter)?;
             for peer in &peers {

@@ -210,7 +210,10 @@ fn a_server_is_ready_while_it_reaches_the_others() {
     assert!(wait_for(&server, 503).contains(reason));
     let other = open(&directories[1]);
     assert_eq!(wait_for(&server, 200), "ready\n");
-    assert!(server.get("/metrics", &[]).text().contains("vervet_peer_reachable{server=\"b\"} 1\n"));
+    let metrics = server.get("/metrics", &[]).text();
+    for line in ["vervet_peer_reachable{server=\"b\"} 1\n", "vervet_peer_protocol{server=\"b\"} 8\n"] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
     drop(other);
     assert!(wait_for(&server, 503).contains(reason));
     let metrics = server.get("/metrics", &[]).text();
