@@ -3,12 +3,16 @@
 //! # Shape
 //! Three processes of the program `vervet`, each with the whole graph and a vote; clients that send updates
 //! and reads at a fixed rate, whatever becomes of those before (`clients.rs`); and the commands that an
-//! operator types, in the order of `STEPS`: servers join, each is ended and started again, one is killed
-//! and loses its disk, others leave. Reads ask for everything that was committed before (`Vervet-Consistency:
-//! strict`). A step fails if its command does, or if one of its requests does: an update that is refused or
-//! whose outcome is unknown, a read without an answer, a read that lacks what was acknowledged before.
-//! Allowed are updates and reads that were under way when a server was killed. At the end every server must
-//! have every acknowledged update, and none that was refused.
+//! operator types, in the order of `FIRST_STEPS`, `RESTART` and `LAST_STEPS`: servers join, each is ended and
+//! started again, one is killed and loses its disk, others leave. Reads ask for everything that was committed
+//! before (`Vervet-Consistency: strict`). A step fails if its command does, or if one of its requests does:
+//! an update that is refused or whose outcome is unknown, a read without an answer, a read that lacks what
+//! was acknowledged before. Allowed are updates and reads that were under way when a server was killed. At
+//! the end every server must have every acknowledged update, and none that was refused.
+//! # Upgrade
+//! With [`Options::from`], the program of an earlier version, the day begins with servers of that version,
+//! and the restart of each server becomes a rolling upgrade to the current program: one server is upgraded,
+//! goes back, and is upgraded again; a backup is made of servers of both versions; the others are upgraded.
 //! # Clients
 //! As behind a load balancer: a request goes to a server that was ready when it was looked at last; one that
 //! no server has received goes to the next one.
@@ -26,10 +30,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use vervet::Database;
-use vervet_cluster::{InitOptions, init};
-use vervet_model::{Watch, lock};
+use vervet_cluster::MAP_FILE;
+use vervet_model::lock;
+use vervet_peer::Protocol;
 use vervet_testkit::{Random, free_address};
+
+/// The host of all servers.
+const HOST: &str = "127.0.0.1";
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -42,28 +49,38 @@ pub struct Options {
     pub pause: Duration,
     /// Statements of the graph at the start.
     pub statements: u32,
+    /// The program `vervet` of the version with which the day begins; `None`: the current one.
+    pub from: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, rate: 100, pause: Duration::from_secs(3), statements: 50_000 }
+        Self { seed: 1, rate: 100, pause: Duration::from_secs(3), statements: 50_000, from: None }
     }
 }
 
 /// What an operator does, and what it is called.
 type Step = (&'static str, fn(&mut Day) -> Result<(), String>);
 
-const STEPS: [Step; 11] = [
-    ("a backup is made", Day::back_up),
-    ("two servers join", Day::grow),
-    ("each server is started again", Day::restart_each),
+const FIRST_STEPS: [Step; 2] = [("a backup is made", Day::back_up), ("two servers join", Day::grow)];
+
+const RESTART: [Step; 1] = [("each server is started again", Day::restart_each)];
+
+/// In place of [`RESTART`] if the day begins with an earlier version.
+const UPGRADE: [Step; 3] = [
+    ("one server is upgraded, goes back, and is upgraded again", Day::upgrade_first),
+    ("what is new is added to the backup, from servers of both versions", Day::back_up),
+    ("the other servers are upgraded", Day::upgrade_others),
+];
+
+const LAST_STEPS: [Step; 8] = [
     ("the leader is killed, loses its disk, and takes its place again", Day::replace_leader),
     ("two servers leave", Day::shrink),
     ("what is new is added to the backup", Day::back_up),
     ("the leader is started again", Day::restart_leader),
     ("a follower is killed and started again", Day::kill_follower),
     ("the leader leaves, and another server joins", Day::exchange_leader),
-    ("the graphs of both backups are restored elsewhere", Day::restore),
+    ("the graphs of all backups are restored elsewhere", Day::restore),
     ("all servers have everything", Day::compare),
 ];
 
@@ -76,6 +93,7 @@ struct Backup {
 }
 
 struct Day {
+    /// The program of commands and of new servers.
     program: PathBuf,
     folder: tempfile::TempDir,
     nodes: Vec<Arc<Node>>,
@@ -91,11 +109,15 @@ struct Day {
 /// The program `vervet` is missing; the cluster cannot be made. Wrong behaviour is a failure in the report.
 pub fn run(options: &Options, report: &mut Report) -> Result<(), String> {
     println!("seed {}, {} updates and {} reads a second", options.seed, options.rate, options.rate);
+    if let Some(from) = &options.from {
+        println!("from {} to {}", version(from)?, version(&program()?)?);
+    }
     let mut day = Day::begin(options)?;
     let clients = Arc::clone(&day.clients);
     std::thread::scope(|scope| {
         clients.start(scope, options.rate, options.seed);
-        for (name, step) in STEPS {
+        let middle = if options.from.is_some() { &UPGRADE[..] } else { &RESTART[..] };
+        for &(name, step) in FIRST_STEPS.iter().chain(middle).chain(&LAST_STEPS) {
             let (begun, before) = (Instant::now(), clients.counts());
             std::thread::sleep(options.pause);
             let done = step(&mut day);
@@ -120,34 +142,51 @@ pub fn run(options: &Options, report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
+/// What a program says about its version.
+fn version(program: &Path) -> Result<String, String> {
+    let failed = |reason: &dyn std::fmt::Display| format!("{}: {reason}", program.display());
+    let done = Command::new(program).arg("--version").output().map_err(|error| failed(&error))?;
+    let text = String::from_utf8_lossy(&done.stdout).trim().to_owned();
+    if done.status.success() { Ok(text) } else { Err(failed(&"it does not say its version")) }
+}
+
 impl Day {
     fn begin(options: &Options) -> Result<Self, String> {
         let failed = |error: &dyn std::fmt::Display| format!("could not make the cluster: {error}");
-        let program = program()?;
-        let database = Database::in_memory();
+        let program = options.from.clone().map_or_else(program, Ok)?;
+        let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
         let statement = |number| {
             format!("<urn:v{number}> <urn:next> <urn:v{}> .\n", (number * 7 + 1) % options.statements)
         };
         let text: String = (0..options.statements).map(statement).collect();
-        database.update(&format!("INSERT DATA {{ {text} }}")).map_err(|error| failed(&error))?;
-        let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
-        let mut init_options = InitOptions::on_host(3, 1, "127.0.0.1", (0, 0));
-        init_options.voters = init_options.servers.iter().map(|server| server.name.clone()).collect();
-        init_options.replicas = 3;
-        for server in &mut init_options.servers {
-            (server.address, server.http) = (free_address(), Some(free_address()));
+        let (data, servers) = (folder.path().join("data.nt"), folder.path().join("servers"));
+        std::fs::write(&data, text).map_err(|error| failed(&error))?;
+        let mut day = Self {
+            program,
+            folder,
+            nodes: Vec::new(),
+            clients: Arc::new(Clients::new(&[])),
+            backups: Vec::new(),
+            random: Random(options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
+            options: options.clone(),
+        };
+        let (data, place) = (Self::text(&data), Self::text(&servers));
+        let made = ["cluster", "init", &place, "--data", &data, "--servers", "3", "--replicas", "3"];
+        day.command(&[&made[..], &["--voters", "3", "--host", HOST, "--port", "7900"]].concat())?;
+        // The map is changed as a text: an earlier version may not read one that the current version writes.
+        let addresses: Vec<_> = (0..3).map(|_| (free_address(), free_address())).collect();
+        for (name, (_, http)) in ["a", "b", "c"].iter().zip(&addresses) {
+            let directory = servers.join(name);
+            let map = directory.join(MAP_FILE);
+            let mut text = std::fs::read_to_string(&map).map_err(|error| failed(&error))?;
+            for (at, (address, http)) in addresses.iter().enumerate() {
+                text = text.replace(&format!("\"{HOST}:{}\"", 7900 + at), &format!("\"{address}\""));
+                text = text.replace(&format!("\"{HOST}:{}\"", 7878 + at), &format!("\"{http}\""));
+            }
+            std::fs::write(&map, text).map_err(|error| failed(&error))?;
+            day.nodes.push(Node::new(name, http.clone(), directory, &day.program));
         }
-        let place = folder.path().join("servers");
-        let made =
-            init(&database, &init_options, &place, &Watch::new("day")).map_err(|error| failed(&error))?;
-        let named = init_options.servers.iter().zip(made);
-        let nodes =
-            named.map(|(entry, path)| Node::new(&entry.name, entry.http.clone().unwrap_or_default(), path));
-        let nodes: Vec<_> = nodes.collect();
-        let clients = Arc::new(Clients::new(&nodes));
-        let random = Random(options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        let day =
-            Self { program, folder, nodes, clients, backups: Vec::new(), random, options: options.clone() };
+        day.clients.set(&day.nodes);
         day.nodes.iter().try_for_each(|node| day.spawn(node))?;
         day.nodes.iter().try_for_each(|node| day.wait_until_ready(node))?;
         Ok(day)
@@ -160,7 +199,7 @@ impl Day {
     fn spawn(&self, node: &Node) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("could not start server {}: {error}", node.name);
         let log = File::options().create(true).append(true).open(self.log(node)).map_err(failed)?;
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(&*lock(&node.program));
         command.args(["serve", "--cluster"]).arg(&node.directory);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         *lock(&node.process) = Some(command.spawn().map_err(failed)?);
@@ -267,7 +306,7 @@ impl Day {
         let (by, address, http) = (self.any(), free_address(), free_address());
         let directory = Self::text(&by.directory);
         self.command(&["cluster", "invite", &directory, name, "--address", &address, "--http", &http])?;
-        let node = Node::new(name, http, by.directory.with_file_name(name));
+        let node = Node::new(name, http, by.directory.with_file_name(name), &self.program);
         self.spawn(&node)?;
         self.wait_until_ready(&node)?;
         self.nodes.push(node);
@@ -303,6 +342,58 @@ impl Day {
             std::thread::sleep(self.options.pause / 3);
         }
         Ok(())
+    }
+
+    /// Starts a server again as another version.
+    fn restart_as(&self, node: &Node, program: &Path) -> Result<(), String> {
+        program.clone_into(&mut lock(&node.program));
+        self.restart(node)?;
+        std::thread::sleep(self.options.pause / 3);
+        Ok(())
+    }
+
+    fn upgrade_first(&mut self) -> Result<(), String> {
+        // From now on commands are those of the current version.
+        let before = std::mem::replace(&mut self.program, program()?);
+        let node = self.any();
+        self.restart_as(&node, &self.program)?;
+        self.restart_as(&node, &before)?;
+        self.restart_as(&node, &self.program)
+    }
+
+    fn upgrade_others(&mut self) -> Result<(), String> {
+        for node in self.nodes.clone() {
+            if *lock(&node.program) != self.program {
+                self.restart_as(&node, &self.program)?;
+            }
+        }
+        self.nodes.iter().try_for_each(|node| self.wait_for_newest_protocol(node))
+    }
+
+    /// Waits until a server agrees with all others on the newest protocol.
+    fn wait_for_newest_protocol(&self, node: &Node) -> Result<(), String> {
+        let (http, begun) = (Http::new(PATIENCE), Instant::now());
+        let newest = u64::from(Protocol::NEWEST.number());
+        loop {
+            let Ok((200, text)) = http.get(&node.http, "/cluster") else {
+                return Err(format!("server {} does not say its state", node.name));
+            };
+            let status: serde_json::Value =
+                serde_json::from_str(&text).map_err(|error| format!("server {}: {error}", node.name))?;
+            let servers = status["servers"].as_array().map(Vec::as_slice).unwrap_or_default();
+            if servers.len() == self.nodes.len()
+                && servers.iter().all(|server| server["protocol"].as_u64() == Some(newest))
+            {
+                return Ok(());
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(format!(
+                    "server {} has not protocol {newest} with all others: {text}",
+                    node.name
+                ));
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+        }
     }
 
     fn replace_leader(&mut self) -> Result<(), String> {

@@ -7,7 +7,8 @@
 //!   (docs/histories.md).
 //! * `cargo xtask cluster-chaos` kills, stops and cuts off servers of a cluster in the middle of queries;
 //!   `cluster-chaos --voters` kills and stops voters under a load of updates;
-//! * `cargo xtask cluster-day` does what an operator does, from the first server on, under a load;
+//! * `cargo xtask cluster-day` does what an operator does, from the first server on, under a load; with
+//!   `--from PROGRAM`, the program of an earlier version, it upgrades the servers meanwhile;
 //! * `cargo xtask simulate` runs a cluster on a virtual machine, with faults, from a seed
 //!   (docs/simulation.md); `simulate --fault NAME` plants a mistake that it must find, `simulate --mutants`
 //!   does so in the sources.
@@ -44,7 +45,7 @@ mod tidy;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | gpu check | gpu build FOLDER | gpu mutate | gpu sanitize | gpu random [COUNT] | conformance lubm | sparql | rdf | protocol | random | random-update | random-flow | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S] | cluster-chaos --voters [--kills N] [--restarts N] [--stops N] [--seed S] [--clients N] | cluster-day [--seed S] [--rate N] [--pause SECONDS] | simulate [--transactions N] [--seed S] [--fault NAME] [--jobs N] | simulate --mutants [NAME...]\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | gpu check | gpu build FOLDER | gpu mutate | gpu sanitize | gpu random [COUNT] | conformance lubm | sparql | rdf | protocol | random | random-update | random-flow | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S] | cluster-chaos --voters [--kills N] [--restarts N] [--stops N] [--seed S] [--clients N] | cluster-day [--seed S] [--rate N] [--pause SECONDS] [--from PROGRAM] | simulate [--transactions N] [--seed S] [--fault NAME] [--jobs N] | simulate --mutants [NAME...]\n";
 
 /// A step of CI: its name, its command, and its environment variables.
 struct Step {
@@ -135,6 +136,7 @@ fn main() -> ExitCode {
             let over_servers = match suite {
                 ["history", options @ ..] => options.contains(&"--cluster"),
                 ["acid", options @ ..] => options.contains(&"--faults"),
+                ["cluster-day", ..] => true,
                 _ => false,
             };
             let program = ["build", "--release", "--quiet", "-p", "vervet-cli"];
