@@ -54,3 +54,32 @@ impl Agreement {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_reduces_the_offer_until_a_connection_fails() {
+        let agreement = Agreement::default();
+        let own = ProtocolRange::SUPPORTED;
+        let last = ProtocolRange::only(Protocol::LAST_WITHOUT_RANGE);
+        assert_eq!((agreement.offer(own), agreement.agreed()), (own, None));
+        agreement.note_refusal();
+        agreement.note_agreed(last.newest());
+        assert_eq!((agreement.offer(own), agreement.agreed()), (last, Some(last.newest())));
+        // A client without protocol 7 has nothing else to offer.
+        let newer = ProtocolRange::only(Protocol::NEWEST);
+        assert_eq!(agreement.offer(newer), newer);
+        agreement.forget();
+        assert_eq!((agreement.offer(own), agreement.agreed()), (own, None));
+    }
+
+    #[test]
+    fn a_refusal_is_forgotten_with_time() {
+        let agreement = Agreement::default();
+        agreement.note_refusal();
+        agreement.lock().refused_at = Instant::now().checked_sub(REFUSAL_TIME);
+        assert_eq!(agreement.offer(ProtocolRange::SUPPORTED), ProtocolRange::SUPPORTED);
+    }
+}
