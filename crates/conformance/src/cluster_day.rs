@@ -146,7 +146,7 @@ pub fn run(options: &Options, report: &mut Report) -> Result<(), String> {
 fn version(program: &Path) -> Result<String, String> {
     let failed = |reason: &dyn std::fmt::Display| format!("{}: {reason}", program.display());
     let done = Command::new(program).arg("--version").output().map_err(|error| failed(&error))?;
-    let text = String::from_utf8_lossy(&done.stdout).trim().to_owned();
+    let text = String::from_utf8_lossy(&done.stdout).lines().next().unwrap_or_default().to_owned();
     if done.status.success() { Ok(text) } else { Err(failed(&"it does not say its version")) }
 }
 
