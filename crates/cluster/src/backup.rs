@@ -72,9 +72,9 @@ pub struct BackedUp {
 /// The limits of the thread ([`ThreadLimits`]) cancel the call; the backup then is as before.
 ///
 /// # Errors
-/// Unsupported: there are no voters. Input: the map or a certificate is missing or wrong, or `to` has something else. Unavailable: no majority of the
-/// voters answers, or another process writes to the backup. Corrupt: the backup has more than the cluster.
-/// Io.
+/// Unsupported: there are no voters. Input: the map or a certificate is missing or wrong, or `to` has
+/// something else. Unavailable: no majority of the voters answers, or another process writes to the backup.
+/// Corrupt: the backup has more than the cluster. Io.
 pub fn backup(
     server: &Path,
     to: &Path,

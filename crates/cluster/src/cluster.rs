@@ -12,7 +12,8 @@ use crate::init::AUTHORITY_FILE;
 use crate::load::adopt;
 use crate::map::{ClusterMap, ServerEntry};
 use crate::members::{self, Members, Other};
-use crate::merging::{Data, Merge, Merging, Place};
+use crate::merge::{Merge, Place};
+use crate::merging::{Data, Merging};
 use crate::merging_together::Together;
 use crate::origin::{Origin, has_log};
 use crate::peer_part::PeerPart;
@@ -515,8 +516,8 @@ impl Cluster {
     }
 
     /// Merges the changes of the graph into the data of this server now, as it does by itself when they are
-    /// many; `false`: there is nothing to merge. Where servers have different partitions, the others copy their
-    /// share of the merged data later, and then all go on from them.
+    /// many; `false`: there is nothing to merge. Where servers have different partitions, the others copy
+    /// their share of the merged data later, and then all go on from them.
     ///
     /// # Errors
     /// Unsupported: the changes have no voters, or another server leads that merges for all. Io: nothing has

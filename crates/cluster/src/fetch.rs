@@ -7,9 +7,9 @@
 //!
 //! | request | answer |
 //! | --- | --- |
-//! | nothing | a text: the position of the newest data, and of each file of the graph a line with length and name |
-//! | [`LIST`] | a text: position and build of the newest data, and of each file that the server has a line with number, length and name |
-//! | [`PLACES`] | a text: the positions of the newest data that the server has, and of those that it reads |
+//! | nothing | a text: the position of the newest data; a line for each file of the graph: length, name |
+//! | [`LIST`] | a text: position and build of the newest data; a line for each file here: number, length, name |
+//! | [`PLACES`] | a text: the positions of the newest data here, and of those that the server reads |
 //! | numbers | the next bytes of that file |
 //!
 //! # Where this is right
@@ -18,6 +18,7 @@
 
 use crate::generation::{Generation, Unfinished, data_path};
 use crate::peer_part::PeerPart;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -26,6 +27,8 @@ use vervet::Environment;
 use vervet_codec::{Damaged, Reader, write_u64};
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
 use vervet_partition::Remote;
+use vervet_peer::Protocol;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Kind of the requests: none of those of partitions, tasks, followers and voters.
 pub(crate) const FETCH: u8 = 98;
@@ -124,8 +127,18 @@ struct Held {
 
 /// Asks a server what it has.
 fn list(source: &PeerPart) -> Result<Held> {
-    let bytes = source.send(&[FETCH, LIST])?.receive()?;
-    let held = std::str::from_utf8(&bytes).ok().and_then(read_held);
+    let pending = source.peer().send_with(&|protocol| {
+        let request: &[u8] = if protocol < Protocol::BUILDS { &[FETCH] } else { &[FETCH, LIST] };
+        Ok(Cow::Borrowed(request))
+    })?;
+    let is_earlier = pending.protocol() < Protocol::BUILDS;
+    let bytes = pending.receive()?;
+    let text = std::str::from_utf8(&bytes).ok();
+    let held = match is_earlier {
+        // It has the whole graph, and nobody else has the same build.
+        true => text.and_then(|text| read_all(text, xxh3_64(source.name().as_bytes()))),
+        false => text.and_then(read_held),
+    };
     let damaged = || {
         let what = format_args!("an answer of server {}", source.name());
         Error::corrupt(what, "it does not say which files the server has")
@@ -137,14 +150,27 @@ fn read_held(text: &str) -> Option<Held> {
     let mut lines = text.lines();
     let (position, build) = lines.next()?.split_once(' ')?;
     let (position, build) = (position.parse().ok()?, u64::from_str_radix(build, 16).ok()?);
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
-    let file = |line: &str| {
-        let (number, rest) = line.split_once(' ')?;
-        let (length, name) = rest.split_once(' ')?;
-        let is_name = !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain);
-        is_name.then_some((number.parse().ok()?, (length.parse().ok()?, name.to_owned())))
+    let numbered = |line: &str| {
+        let (number, file) = line.split_once(' ')?;
+        Some((number.parse().ok()?, read_file(file)?))
     };
-    Some(Held { position, build, files: lines.map(file).collect::<Option<_>>()? })
+    Some(Held { position, build, files: lines.map(numbered).collect::<Option<_>>()? })
+}
+
+/// What a server of protocol 7 says: all files, in their order.
+fn read_all(text: &str, build: u64) -> Option<Held> {
+    let mut lines = text.lines();
+    let position = lines.next()?.parse().ok()?;
+    let files = (0..).zip(lines).map(|(number, line)| Some((number, read_file(line)?)));
+    Some(Held { position, build, files: files.collect::<Option<_>>()? })
+}
+
+/// Length and name of a file.
+fn read_file(line: &str) -> Option<(u64, String)> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+    let (length, name) = line.split_once(' ')?;
+    let is_name = !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain);
+    is_name.then_some((length.parse().ok()?, name.to_owned()))
 }
 
 /// Positions of the newest data that a server has, and of those that it reads.
@@ -367,6 +393,10 @@ mod tests {
         for text in wrong {
             assert_eq!(read_held(text), None, "{text}");
         }
+        let files = [(0, (30, "dictionary.vvd".to_owned())), (1, (7, "partition-0.vvs".to_owned()))];
+        let good = "5\n30 dictionary.vvd\n7 partition-0.vvs";
+        assert_eq!(read_all(good, 9), Some(Held { position: 5, build: 9, files: files.into() }));
+        assert_eq!(read_all("5\n30", 9), None);
     }
 
     #[test]

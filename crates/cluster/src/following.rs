@@ -17,7 +17,8 @@
 //! have, and ask again.
 
 use crate::changes_status::ChangesStatus;
-use crate::merging::{Data, Merge, Merged};
+use crate::merge::{Merge, Merged};
+use crate::merging::Data;
 use crate::peer_part::PeerPart;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

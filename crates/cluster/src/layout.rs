@@ -20,8 +20,8 @@ pub(crate) fn partitions_of(
     (0..partitions).filter(move |partition| (0..replicas).any(|next| (partition + next) % servers == number))
 }
 
-/// The partitions that the server of the map lacks, as parts of the graph. `is_named`: requests say their build
-/// and their partitions, also to servers that have no others. `remote`: another server.
+/// The partitions that the server of the map lacks, as parts of the graph. `is_named`: requests say their
+/// build and their partitions, also to servers that have no others. `remote`: another server.
 pub(crate) fn remote_parts(
     map: &ClusterMap,
     build: u64,

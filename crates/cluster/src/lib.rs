@@ -6,16 +6,15 @@
 //!
 //! # Shape
 //! `map`: which server has which partitions, a file. `layout`: which of them is asked. `init`: making the
-//! directories. `cluster`: opening one.
-//! `check`: verifying one. `damage`: remedies. `peer_part`: another server. `reachability`: which of them
-//! answer. `following`: changes from the log of another server. `writer_log`, `voter_log`: logs for the
-//! change feed. `origin`: which cluster a log belongs to. `voting`: changes whose log several servers have.
-//! `generation`: the data of a server, with more changes in them from time to time. `serving`: which of them it
-//! answers others with. `members`: the servers at
-//! present, which join (`invite`) and leave (`remove`). `forwarding`: requests of clients for the server that
-//! takes changes. `merging`, `merging_together`: making them. `fetch`: copying them from another server. `backup`: copying data
-//! and log to a directory (`backup_directory`), by requests of their own (`backup_feed`). `restore`: the
-//! graph of such a copy. `check_backup`: verifying it.
+//! directories. `cluster`: opening one. `check`: verifying one. `damage`: remedies. `peer_part`: another
+//! server. `reachability`: which of them answer. `following`: changes from the log of another server.
+//! `writer_log`, `voter_log`: logs for the change feed. `origin`: which cluster a log belongs to.
+//! `voting`: changes whose log several servers have. `generation`: the data of a server, with more changes
+//! in them from time to time. `serving`: which of them it answers others with. `members`: the servers at
+//! present, which join (`invite`) and leave (`remove`). `forwarding`: requests of clients for the server
+//! that takes changes. `merging`, `merging_together`: making them. `fetch`: copying them from another
+//! server. `backup`: copying data and log to a directory (`backup_directory`), by requests of their own
+//! (`backup_feed`). `restore`: the graph of such a copy. `check_backup`: verifying it.
 //! # Not here
 //! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
 #![forbid(unsafe_code)]
@@ -40,6 +39,7 @@ mod layout;
 mod load;
 mod map;
 mod members;
+mod merge;
 mod merging;
 mod merging_together;
 mod origin;

@@ -23,8 +23,8 @@ use vervet_raft::{Member, place};
 /// Time in which a server that is about to end ends, or the voters elect another one.
 const ENDING_TIME: Duration = Duration::from_secs(2);
 
-/// What the server of a map says of itself when it joins: its name, its addresses and, if it does not have the
-/// whole graph, its partitions, in lines.
+/// What the server of a map says of itself when it joins: its name, its addresses and, if it does not have
+/// the whole graph, its partitions, in lines.
 pub(crate) fn about(map: &ClusterMap, own: &ServerEntry) -> Vec<u8> {
     let mut text = format!("{}\n{}\n{}", own.name, own.address, own.http.as_deref().unwrap_or_default());
     if !map.is_replicated() {

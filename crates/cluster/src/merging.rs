@@ -13,14 +13,13 @@
 
 use crate::fetch::{Wanted, fetch};
 use crate::generation::{self, Generation, remove_older};
-use crate::members::Members;
+use crate::merge::{Merge, Merged, Place};
 use crate::merging_together::Together;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use vervet::{Applied, Environment, Start};
+use vervet::Start;
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits, Watch, lock};
 
 /// Changes over the data that are merged: this share of its statements, …
@@ -39,57 +38,6 @@ const STATEMENT_BYTES: u64 = 16;
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Time after a failure until the next attempt.
 const RETRY_INTERVAL: Duration = Duration::from_secs(60);
-
-/// New data, and what they are of.
-#[derive(Clone, Debug)]
-pub(crate) struct Merged {
-    pub(crate) start: Start,
-    /// The graph up to there over the data before; `None`: it is made when it is needed.
-    pub(crate) applied: Option<Applied>,
-}
-
-/// The part of a server that follows a log, as merging needs it.
-pub(crate) trait Merge: Send + Sync + 'static {
-    /// Number of changes over the data, and bytes of the log since they were made.
-    fn changes(&self) -> (u64, u64);
-
-    /// The graph of all records so far.
-    ///
-    /// # Errors
-    /// The log cannot be read.
-    fn applied(&self) -> Result<Applied>;
-
-    /// The graph of all records over `start`, or of those up to `until`.
-    ///
-    /// # Errors
-    /// The log cannot be read, or lacks some of them.
-    fn applied_over(&self, start: Start, until: Option<u64>) -> Result<Applied>;
-
-    /// Whether this server leads.
-    fn leads(&self) -> bool;
-
-    /// Position of the data that it goes on from, or has begun to.
-    fn start_position(&self) -> u64;
-
-    /// Whether it has not gone on yet from the last data that it took note of.
-    fn is_pending(&self) -> bool;
-
-    /// Takes note of new data, which are durable, and of the position of the data before them.
-    ///
-    /// # Errors
-    /// The log takes no note; the data stay.
-    fn go_on_from(&self, merged: Merged, before: u64) -> Result<()>;
-}
-
-/// The directory of the data of a server, and the others.
-pub(crate) struct Place {
-    pub(crate) environment: Environment,
-    pub(crate) directory: PathBuf,
-    /// The build of the first data.
-    pub(crate) origin: u64,
-    /// The other servers have data of their own.
-    pub(crate) members: Arc<Members>,
-}
 
 /// See the header of this file.
 pub(crate) struct Data {
@@ -270,7 +218,8 @@ impl Merging {
                     && !thread_stop.flag.load(Ordering::Relaxed)
                 {
                     tracing::warn!(target: "vervet", "changes were not merged into the data: {error}");
-                    wait = RETRY_INTERVAL;
+                    let is_away = error.kind() == ErrorKind::Unavailable;
+                    wait = if is_away { FETCH_INTERVAL } else { RETRY_INTERVAL };
                 }
             }
         };

@@ -18,7 +18,7 @@
 use crate::fetch::{self, Wanted};
 use crate::generation::{self, Generation, remove_older};
 use crate::map::ClusterMap;
-use crate::merging::{Merge, Merged, Place};
+use crate::merge::{Merge, Merged, Place};
 use crate::peer_part::PeerPart;
 use crate::serving::{self, Serving};
 use std::path::Path;
@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 use vervet::{Database, Environment, Start};
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits, Watch, lock};
 use vervet_partition::Remote;
+use vervet_peer::Protocol;
 
 /// How long to wait for what another server has.
 const ASK_TIME: Duration = Duration::from_millis(500);
@@ -152,6 +153,9 @@ impl Together {
         is_due: impl FnOnce() -> bool,
         cancelled: &AtomicBool,
     ) -> Result<()> {
+        if self.earlier_version().is_some() {
+            return Ok(());
+        }
         let others = self.ask_others();
         let (newest, reads) = (self.newest()?, self.reads());
         let answers = || others.iter().filter_map(|(_, places)| *places);
@@ -172,6 +176,15 @@ impl Together {
             *lock(&self.settled) = None;
         }
         Ok(())
+    }
+
+    /// A server of an earlier version, whose requests do not say their build.
+    fn earlier_version(&self) -> Option<String> {
+        let parts = self.place.members.parts();
+        let is_earlier = |part: &&Arc<PeerPart>| {
+            part.peer().protocol().is_some_and(|protocol| protocol < Protocol::BUILDS)
+        };
+        parts.iter().find(is_earlier).map(|part| part.name().to_owned())
     }
 
     fn ask_others(&self) -> Vec<Other> {
@@ -225,6 +238,11 @@ impl Together {
             return Err(Error::new(ErrorKind::Unsupported, what)
                 .with_hint("`vervet cluster status` says which server leads"));
         }
+        if let Some(server) = self.earlier_version() {
+            let what =
+                format!("server {server} has an earlier version, which does not know merged partitions");
+            return Err(Error::new(ErrorKind::Unavailable, what).with_hint("upgrade all servers first"));
+        }
         let Place { environment, directory, origin, members } = &self.place;
         let begun = Instant::now();
         let before = Generation::open(environment, directory)?;
@@ -263,7 +281,8 @@ impl Held {
     }
 }
 
-/// Whether each partition of the data is at a server that answers, and each server that answers has its share.
+/// Whether each partition of the data is at a server that answers, and each server that answers has its
+/// share.
 fn is_everywhere(newest: &Held, map: &ClusterMap, others: &[Other]) -> bool {
     let has = |name: &str| {
         let other = others.iter().find(|(other, _)| other == name);

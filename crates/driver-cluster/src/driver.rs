@@ -89,8 +89,8 @@ impl ClusterDriver {
         self.host.set_lower_priority(call);
     }
 
-    /// Queries over the base of `servers`, which has data of another build than those before, run at them from
-    /// now on.
+    /// Queries over the base of `servers`, which has data of another build than those before, run at them
+    /// from now on.
     pub fn add_servers(&self, servers: Arc<Servers>) {
         self.host.add(servers);
     }
@@ -171,8 +171,7 @@ impl ClusterDriver {
     /// Where the steps of a pipeline run, and what was sent.
     fn note(
         &self,
-        servers: &Servers,
-        pipeline: &Pipeline,
+        (servers, pipeline): (&Servers, &Pipeline),
         base: usize,
         plan: &Plan,
         parallelism: Parallelism,
@@ -219,7 +218,7 @@ impl ClusterDriver {
         }
         for (number, step) in Shared::joins_of(&pipeline.steps) {
             for right in step.step.nested() {
-                self.note(servers, right, base + number + 1, plan, parallelism, profile, notes);
+                self.note((servers, right), base + number + 1, plan, parallelism, profile, notes);
             }
         }
     }
@@ -283,7 +282,7 @@ impl Driver for ClusterDriver {
             && let Ok(servers) = self.host.newest()
             && self.is_over_servers(&servers, plan, parallelism)
         {
-            self.note(&servers, &plan.pipeline, 0, plan, parallelism, profile, &mut notes);
+            self.note((&servers, &plan.pipeline), 0, plan, parallelism, profile, &mut notes);
         }
         notes
     }

@@ -43,8 +43,8 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// `remotes`: by number, `None` for this server. `partitions`: those of each. `may_change`: the data may be
-    /// replaced by others.
+    /// `remotes`: by number, `None` for this server. `partitions`: those of each. `may_change`: the data may
+    /// be replaced by others.
     ///
     /// # Errors
     /// Internal: a partition is at none of them, or not one of them is this server.

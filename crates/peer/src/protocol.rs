@@ -15,6 +15,11 @@ impl Protocol {
     /// The oldest protocol of this program, that of the version before.
     pub const OLDEST: Self = Self(7);
 
+    /// The first protocol whose requests may say the build of the data that they are for, and with which
+    /// servers
+    /// say which files they have.
+    pub const BUILDS: Self = Self(8);
+
     /// The last protocol whose hello offers one protocol alone. Its servers refuse every other one.
     pub(crate) const LAST_WITHOUT_RANGE: Self = Self(7);
 

@@ -1,5 +1,5 @@
-//! Servers with different partitions merge changes into their data together: answers stay those of one database
-//! with the same updates, also while some read the data before, and with one of them away.
+//! Servers with different partitions merge changes into their data together: answers stay those of one
+//! database with the same updates, also while some read the data before, and with one of them away.
 
 use crate::changes::{OWN_QUERIES, UPDATES};
 use crate::voters::{PATIENCE, answers, leader};
