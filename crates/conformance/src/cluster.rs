@@ -64,6 +64,11 @@ pub fn choose_replicas(count: usize) -> Result<(), String> {
     REPLICAS.set(count).map_err(|_| "the number of replicas is chosen twice".to_owned())
 }
 
+/// How many servers have each partition, if that was chosen.
+pub(crate) fn replicas() -> Option<usize> {
+    REPLICAS.get().copied()
+}
+
 /// From now on the graphs of cases have changes.
 ///
 /// # Errors
@@ -140,7 +145,7 @@ fn spread_over(database: &Database, count: usize, writer: Option<&str>) -> Resul
     let failed = |error: &dyn std::fmt::Display| format!("a cluster of {count} processes: {error}");
     let partitions = (count * PARTITIONS_EACH).next_power_of_two();
     let (folder, mut made) =
-        directories_with(database, count, (partitions, REPLICAS.get().copied().unwrap_or(1)), writer)?;
+        directories_with(database, count, (partitions, replicas().unwrap_or(1)), writer)?;
     let others = made.split_off(1);
     PROCESSES.with_borrow_mut(|processes| {
         while processes.len() < others.len() {

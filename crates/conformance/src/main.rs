@@ -30,6 +30,7 @@ const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | 
                      each with [--partitions P]: databases in memory consist of P partitions, a power of two\n\
                      lubm, sparql, random, random-gremlin, tinkerpop, ldbc with [--cluster N [--changes]]: graphs are spread over N processes, with changes of the writer\n\
                      acid with [--cluster N]: transactions over N processes; with [--faults all|none|kill,stop,delay,cut] they are voters, and have these faults\n\
+                     suites over processes with [--replicas R]: R of them have each partition\n\
                      the same suites with [--device simulated | --device cuda --kernels FILE] [--faults N]: queries use a device, of which every N-th call fails";
 
 fn main() -> ExitCode {

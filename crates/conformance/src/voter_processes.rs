@@ -3,6 +3,7 @@
 //! A process ends with the value that has it, and also when this program is killed: beside each runs a shell
 //! that waits for the end of a pipe, and then kills the process (`guard`).
 
+use crate::cluster;
 use crate::relay::Relays;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,9 @@ pub fn program() -> Result<PathBuf, String> {
 
 /// Number of servers. All vote, and each has the whole graph.
 pub const SERVERS: usize = 3;
+
+/// Partitions of servers that do not have the whole graph each.
+const PARTITIONS: usize = 8;
 
 /// Longest wait for something that has to happen.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -196,9 +200,12 @@ impl Servers {
     fn make(program: &Path, database: &Database, count: usize, with_relays: bool) -> Result<Self, String> {
         let failed = |error: &dyn std::fmt::Display| format!("could not make the cluster: {error}");
         let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
-        let mut options = InitOptions::on_host(count, 1, "127.0.0.1", (0, 0));
+        // Without a choice each has the whole graph.
+        let replicas = cluster::replicas().unwrap_or(count);
+        let partitions = if replicas == count { 1 } else { PARTITIONS };
+        let mut options = InitOptions::on_host(count, partitions, "127.0.0.1", (0, 0));
         options.voters = options.servers.iter().map(|server| server.name.clone()).collect();
-        options.replicas = count;
+        options.replicas = replicas;
         for server in &mut options.servers {
             (server.address, server.http) = (free_address(), Some(free_address()));
         }
