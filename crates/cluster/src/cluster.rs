@@ -217,8 +217,8 @@ impl Requests {
 impl Handler for Requests {
     fn answer(&self, request: &[u8], _protocol: Protocol, out: &mut Vec<u8>) -> Result<()> {
         let answered = if request.first() == Some(&FETCH) {
-            let reads = self.data.get().map(|data| data.position());
-            fetch::answer(&self.environment, &self.directory, reads, request, out)
+            let places = self.data.get().and_then(|data| data.places());
+            fetch::answer(&self.environment, &self.directory, places, request, out)
         } else if request.first() == Some(&FORWARD) {
             let answered = self.forwarded.answer(request.get(1..).unwrap_or_default());
             answered.map(|answer| out.extend_from_slice(&answer))
@@ -261,8 +261,16 @@ impl Cluster {
         rejoin::take_invitation(directory, options)?;
         let map = ClusterMap::read(directory)?;
         let own = map.own()?.clone();
-        let (identity, generation) = open_files(directory, &map, options)?;
+        let (identity, mut generation) = open_files(directory, &map, options)?;
         let identity = Arc::new(identity);
+        let mut later = Vec::new();
+        if !map.voters.is_empty() && !map.is_replicated() {
+            // Others may read the oldest still.
+            later = Generation::all_with(&options.environment, directory, &own.partitions)?;
+            if !later.is_empty() {
+                generation = later.remove(0);
+            }
+        }
         let (files, build) = (&generation.files, generation.origin);
         let number = map.number(build);
         let hello = Hello::new(number, &own.name);
@@ -360,13 +368,15 @@ impl Cluster {
             origin: build,
             members: Arc::clone(&members),
         };
-        let data = (!map.voters.is_empty()).then(|| match map.is_replicated() {
-            true => Data::new(data_place(), &generation),
-            false => {
+        let data = match map.voters.as_slice() {
+            [] => None,
+            _ if map.is_replicated() => Some(Data::new(data_place(), &generation)),
+            _ => {
                 let together = Together::new(data_place(), serving, database.clone(), &generation, start);
-                Data::together(data_place(), &generation, together)
+                later.iter().try_for_each(|later| together.take(later).map(drop))?;
+                Some(Data::together(data_place(), &generation, together))
             }
-        });
+        };
         let data = data.map(Arc::new);
         data.iter().for_each(|data| _ = own_data.set(Arc::clone(data)));
         let (mut following, mut voting, mut merging) = (None, None, None);

@@ -8,8 +8,8 @@
 //! | request | answer |
 //! | --- | --- |
 //! | nothing | a text: the position of the newest data; a line for each file of the graph: length, name |
-//! | [`LIST`] | a text: position and build of the newest data; a line for each file here: number, length, name |
-//! | [`PLACES`] | a text: the positions of the newest data here, and of those that the server reads |
+//! | [`LIST`] | a text: of all data here a line with position and build; behind it their files: number, length, name |
+//! | [`PLACES`] | a text: position and build of the newest data here, and of those that the server reads |
 //! | numbers | the next bytes of that file |
 //!
 //! # Where this is right
@@ -46,23 +46,29 @@ fn failed(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     move |error| Error::io(what, &error)
 }
 
-/// Answers a request, at the server in `directory`. `reads`: the position of the data that it reads.
+/// Position and build of data: of two builds at one position, which two leaders have made, the one with the
+/// greater number counts as the later one.
+pub(crate) type DataPlace = (u64, u64);
+
+/// Answers a request, at the server in `directory`. `places`: the newest data that it answers for, and those
+/// that it reads; `None`: all are the newest in its directory.
 ///
 /// # Errors
 /// Unavailable: it has other data by now. Corrupt: it is no such request.
 pub(crate) fn answer(
     environment: &Environment,
     directory: &Path,
-    reads: Option<u64>,
+    places: Option<(DataPlace, DataPlace)>,
     request: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match request.get(1..).unwrap_or_default() {
         [] => list_all(&Generation::open(environment, directory)?, environment, out),
-        [LIST] => list_present(&Generation::open(environment, directory)?, environment, out),
+        [LIST] => list_present(environment, directory, out),
         [PLACES] => {
-            let newest = Generation::open(environment, directory)?.checkpoint.position;
-            out.extend_from_slice(format!("{newest} {}", reads.unwrap_or(newest)).as_bytes());
+            let newest = || Generation::open(environment, directory).map(|newest| newest.place());
+            let (has, reads) = places.map_or_else(|| newest().map(|newest| (newest, newest)), Ok)?;
+            out.extend_from_slice(format!("{} {:x} {} {:x}", has.0, has.1, reads.0, reads.1).as_bytes());
             Ok(())
         }
         numbers => piece(environment, directory, numbers, out),
@@ -81,16 +87,19 @@ fn list_all(generation: &Generation, environment: &Environment, out: &mut Vec<u8
     Ok(())
 }
 
-fn list_present(generation: &Generation, environment: &Environment, out: &mut Vec<u8>) -> Result<()> {
-    let mut text = format!("{} {:016x}", generation.checkpoint.position, generation.files.build());
-    for (number, name) in generation.file_names().iter().enumerate() {
-        let path = generation.path.join(name);
-        if environment.files.exists(&path).map_err(failed("read", &path))? {
-            let length = environment.files.length(&path).map_err(failed("read", &path))?;
-            text.push_str(&format!("\n{number} {length} {name}"));
+fn list_present(environment: &Environment, directory: &Path, out: &mut Vec<u8>) -> Result<()> {
+    let mut lines = Vec::new();
+    for generation in Generation::all(environment, directory)? {
+        lines.push(format!("{} {:016x}", generation.checkpoint.position, generation.files.build()));
+        for (number, name) in generation.file_names().iter().enumerate() {
+            let path = generation.path.join(name);
+            if environment.files.exists(&path).map_err(failed("read", &path))? {
+                let length = environment.files.length(&path).map_err(failed("read", &path))?;
+                lines.push(format!("{number} {length} {name}"));
+            }
         }
     }
-    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(lines.join("\n").as_bytes());
     Ok(())
 }
 
@@ -116,7 +125,7 @@ fn piece(environment: &Environment, directory: &Path, numbers: &[u8], out: &mut 
     Ok(())
 }
 
-/// What a server has of its newest data.
+/// What a server has of some data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Held {
     position: u64,
@@ -126,7 +135,7 @@ struct Held {
 }
 
 /// Asks a server what it has.
-fn list(source: &PeerPart) -> Result<Held> {
+fn list(source: &PeerPart) -> Result<Vec<Held>> {
     let pending = source.peer().send_with(&|protocol| {
         let request: &[u8] = if protocol < Protocol::BUILDS { &[FETCH] } else { &[FETCH, LIST] };
         Ok(Cow::Borrowed(request))
@@ -136,7 +145,7 @@ fn list(source: &PeerPart) -> Result<Held> {
     let text = std::str::from_utf8(&bytes).ok();
     let held = match is_earlier {
         // It has the whole graph, and nobody else has the same build.
-        true => text.and_then(|text| read_all(text, xxh3_64(source.name().as_bytes()))),
+        true => text.and_then(|text| Some(vec![read_all(text, xxh3_64(source.name().as_bytes()))?])),
         false => text.and_then(read_held),
     };
     let damaged = || {
@@ -146,15 +155,18 @@ fn list(source: &PeerPart) -> Result<Held> {
     held.ok_or_else(damaged)
 }
 
-fn read_held(text: &str) -> Option<Held> {
-    let mut lines = text.lines();
-    let (position, build) = lines.next()?.split_once(' ')?;
-    let (position, build) = (position.parse().ok()?, u64::from_str_radix(build, 16).ok()?);
-    let numbered = |line: &str| {
-        let (number, file) = line.split_once(' ')?;
-        Some((number.parse().ok()?, read_file(file)?))
-    };
-    Some(Held { position, build, files: lines.map(numbered).collect::<Option<_>>()? })
+fn read_held(text: &str) -> Option<Vec<Held>> {
+    let mut all: Vec<Held> = Vec::new();
+    for line in text.lines() {
+        let (number, rest) = line.split_once(' ')?;
+        if rest.contains(' ') {
+            all.last_mut()?.files.insert(number.parse().ok()?, read_file(rest)?);
+        } else {
+            let build = u64::from_str_radix(rest, 16).ok()?;
+            all.push(Held { position: number.parse().ok()?, build, files: BTreeMap::new() });
+        }
+    }
+    Some(all).filter(|all| !all.is_empty())
 }
 
 /// What a server of protocol 7 says: all files, in their order.
@@ -173,16 +185,24 @@ fn read_file(line: &str) -> Option<(u64, String)> {
     is_name.then_some((length.parse().ok()?, name.to_owned()))
 }
 
-/// Positions of the newest data that a server has, and of those that it reads.
+/// The newest data that a server has, and those that it reads.
 ///
 /// # Errors
 /// Unavailable: it does not answer.
-pub(crate) fn places(source: &PeerPart) -> Result<(u64, u64)> {
+pub(crate) fn places(source: &PeerPart) -> Result<(DataPlace, DataPlace)> {
     let bytes = source.send(&[FETCH, PLACES])?.receive()?;
-    let numbers = std::str::from_utf8(&bytes).ok().and_then(|text| text.split_once(' '));
-    let numbers = numbers.and_then(|(has, reads)| Some((has.parse().ok()?, reads.parse().ok()?)));
+    let places = std::str::from_utf8(&bytes).ok().and_then(read_places);
     let what = || format!("an answer of server {}", source.name());
-    numbers.ok_or_else(|| Error::corrupt(what(), "it does not say which data the server has"))
+    places.ok_or_else(|| Error::corrupt(what(), "it does not say which data the server has"))
+}
+
+fn read_places(text: &str) -> Option<(DataPlace, DataPlace)> {
+    let mut words = text.split(' ');
+    let mut place = || -> Option<DataPlace> {
+        Some((words.next()?.parse().ok()?, u64::from_str_radix(words.next()?, 16).ok()?))
+    };
+    let places = (place()?, place()?);
+    words.next().is_none().then_some(places)
 }
 
 /// What a server fetches.
@@ -190,8 +210,8 @@ pub(crate) fn places(source: &PeerPart) -> Result<(u64, u64)> {
 pub(crate) struct Wanted<'a> {
     /// The build of the first data.
     pub(crate) origin: u64,
-    /// Changes up to this position are to be in the data.
-    pub(crate) least: u64,
+    /// These data, or later ones.
+    pub(crate) least: DataPlace,
     /// Ascending, of `count` in all.
     pub(crate) partitions: &'a [usize],
     pub(crate) count: usize,
@@ -221,18 +241,20 @@ pub(crate) fn fetch(
 ) -> Result<Generation> {
     let nobody = format!(
         "no server that answers has the graph with the changes up to entry {} of their log",
-        wanted.least
+        wanted.least.0
     );
     let mut failure = Error::new(ErrorKind::Unavailable, nobody);
     let mut lists = Vec::new();
     for source in sources {
         match list(source) {
-            Ok(held) if held.position >= wanted.least => lists.push((source, held)),
-            Ok(_) => {}
+            Ok(all) => {
+                let is_wanted = |held: &Held| (held.position, held.build) >= wanted.least;
+                lists.extend(all.into_iter().filter(is_wanted).map(|held| (source, held)));
+            }
             Err(error) => failure = error,
         }
     }
-    let mut data: BTreeSet<(u64, u64)> = lists.iter().map(|(_, held)| (held.position, held.build)).collect();
+    let mut data: BTreeSet<DataPlace> = lists.iter().map(|(_, held)| (held.position, held.build)).collect();
     while let Some((position, build)) = data.pop_last() {
         let with: Vec<(&PeerPart, &Held)> = lists
             .iter()
@@ -324,8 +346,10 @@ pub(crate) fn complete(
             continue;
         }
         if lists.is_empty() {
-            let of = |source: &Arc<PeerPart>| Some((Arc::clone(source), list(source).ok()?));
-            lists = sources.iter().filter_map(of).collect();
+            for source in sources {
+                let all = list(source).unwrap_or_default();
+                lists.extend(all.into_iter().map(|held| (Arc::clone(source), held)));
+            }
         }
         let with: Vec<(&PeerPart, u64)> = lists
             .iter()
@@ -377,18 +401,21 @@ mod tests {
     fn lists_with_wrong_names_are_refused() {
         let good = "5 00ff\n1 30 partition-0.vvs\n3 7 catalog.vvc";
         let files = [(1, (30, "partition-0.vvs".to_owned())), (3, (7, "catalog.vvc".to_owned()))];
-        assert_eq!(read_held(good), Some(Held { position: 5, build: 255, files: files.into() }));
+        let five = Held { position: 5, build: 255, files: files.into() };
+        assert_eq!(read_held(good), Some(vec![five.clone()]));
+        let three = Held { position: 3, build: 1, files: BTreeMap::new() };
+        assert_eq!(read_held(&format!("3 1\n{good}")), Some(vec![three, five]));
         let wrong = [
             "",
             "x",
             "5",
             "5 1\n30",
+            "0 30 a",
             "5 1\n0 -1 a",
             "5 1\n0 30 ..",
             "5 1\n0 30 ../key.pem",
             "5 1\n0 30 /etc/x",
             "5 1\n0 30 .x",
-            "5 1\n30 a",
         ];
         for text in wrong {
             assert_eq!(read_held(text), None, "{text}");
@@ -397,11 +424,15 @@ mod tests {
         let good = "5\n30 dictionary.vvd\n7 partition-0.vvs";
         assert_eq!(read_all(good, 9), Some(Held { position: 5, build: 9, files: files.into() }));
         assert_eq!(read_all("5\n30", 9), None);
+        assert_eq!(read_places("7 ff 3 0"), Some(((7, 255), (3, 0))));
+        for text in ["", "7", "7 ff 3", "7 ff 3 0 1", "x ff 3 0", "7 g 3 0"] {
+            assert_eq!(read_places(text), None, "{text}");
+        }
     }
 
     #[test]
     fn files_are_numbered_like_their_names() {
-        let wanted = Wanted { origin: 1, least: 0, partitions: &[1, 3], count: 4 };
+        let wanted = Wanted { origin: 1, least: (0, 0), partitions: &[1, 3], count: 4 };
         assert_eq!(wanted.files().collect::<Vec<_>>(), [0, 2, 4, 5, 6]);
     }
 }

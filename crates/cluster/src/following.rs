@@ -197,7 +197,8 @@ impl Following {
                 .join(" or "),
             timestamp: self.state.follower.transactions().current().timestamp,
             behind_bytes: progress.end.saturating_sub(progress.after),
-            is_complete: progress.is_complete,
+            is_complete: progress.is_complete
+                && !self.state.data.as_ref().is_some_and(|data| data.is_behind()),
             failure: progress.failure.clone(),
             has_left: false,
             has_ended: progress.has_ended,
@@ -336,8 +337,8 @@ impl Merge for State {
         false
     }
 
-    fn start_position(&self) -> u64 {
-        self.follower.start().position
+    fn start_number(&self) -> u64 {
+        self.follower.start().base.number()
     }
 
     fn is_pending(&self) -> bool {

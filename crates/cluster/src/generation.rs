@@ -30,6 +30,9 @@ pub(crate) const CHECKPOINT_FILE: &str = "checkpoint.toml";
 /// Ends the name of a directory while it is written.
 const UNFINISHED: &str = ".tmp";
 
+/// Ends the name of a directory that another one replaces.
+const BEFORE: &str = "-before.tmp";
+
 /// What a checkpoint file says.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,6 +45,10 @@ pub(crate) struct Checkpoint {
     pub(crate) timestamp: u64,
     #[serde(default)]
     pub(crate) constraints: Vec<String>,
+    /// Changes were merged into partitions of several servers: servers of protocol 7, which do not say the
+    /// build of what they read, do not open such data.
+    #[serde(default)]
+    is_together: bool,
     /// Hash of all other fields, in hexadecimal.
     checksum: String,
 }
@@ -53,14 +60,26 @@ impl Checkpoint {
             position,
             timestamp: timestamp.0,
             constraints,
+            is_together: false,
             checksum: String::new(),
         };
         checkpoint.checksum = checkpoint.expected_checksum();
         checkpoint
     }
 
+    /// The same, of partitions of several servers.
+    pub(crate) fn together(mut self) -> Self {
+        self.is_together = true;
+        self.checksum = self.expected_checksum();
+        self
+    }
+
     fn expected_checksum(&self) -> String {
-        let fields = format!("{} {} {} {:?}", self.origin, self.position, self.timestamp, self.constraints);
+        let mut fields =
+            format!("{} {} {} {:?}", self.origin, self.position, self.timestamp, self.constraints);
+        if self.is_together {
+            fields.push_str(" together");
+        }
         format!("{:016x}", xxh3_64(fields.as_bytes()))
     }
 
@@ -70,11 +89,12 @@ impl Checkpoint {
         let constraints: Vec<String> = self.constraints.iter().map(quoted).collect();
         format!(
             "# What these data have of the log of changes.\norigin = \"{}\"\nposition = {}\ntimestamp = {}\n\
-             constraints = [{}]\nchecksum = \"{}\"\n",
+             constraints = [{}]\n{}checksum = \"{}\"\n",
             self.origin,
             self.position,
             self.timestamp,
             constraints.join(", "),
+            if self.is_together { "is_together = true\n" } else { "" },
             self.checksum
         )
     }
@@ -146,6 +166,11 @@ pub(crate) fn remove_others(environment: &Environment, directory: &Path, kept: &
 }
 
 impl Generation {
+    /// Position and build.
+    pub(crate) fn place(&self) -> (u64, u64) {
+        (self.checkpoint.position, self.files.build())
+    }
+
     /// All partitions of the graph.
     pub(crate) fn all_partitions(&self) -> Vec<usize> {
         (0..self.files.partitioning().count()).collect()
@@ -165,6 +190,33 @@ impl Generation {
         let mut names = self.files.file_names(&self.all_partitions());
         names.push(CHECKPOINT_FILE.to_owned());
         names
+    }
+
+    /// All data of a server that can be opened, the newest last.
+    ///
+    /// # Errors
+    /// Io: its directory cannot be read.
+    pub(crate) fn all(environment: &Environment, directory: &Path) -> Result<Vec<Self>> {
+        let later = later_data(environment, directory)?.into_iter().map(|(_, path)| path);
+        let paths = [directory.join(DATA)].into_iter().chain(later);
+        Ok(paths.filter_map(|path| Self::open_at(environment, path).ok()).collect())
+    }
+
+    /// Those of [`Generation::all`] that have these partitions.
+    ///
+    /// # Errors
+    /// As for it.
+    pub(crate) fn all_with(
+        environment: &Environment,
+        directory: &Path,
+        partitions: &[usize],
+    ) -> Result<Vec<Self>> {
+        let mut all = Self::all(environment, directory)?;
+        all.retain(|generation| {
+            let mut names = generation.files.file_names(partitions).into_iter();
+            names.all(|name| environment.files.exists(&generation.path.join(name)).unwrap_or(false))
+        });
+        Ok(all)
     }
 
     /// The newest data of a server.
@@ -222,7 +274,9 @@ impl<'e> Unfinished<'e> {
         // What interrupted calls have left.
         for left in environment.files.list(directory).unwrap_or_default() {
             let name = left.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if name.strip_suffix(UNFINISHED).is_some_and(|name| position_in(Path::new(name)).is_some()) {
+            let is_data = |name: &str| position_in(Path::new(name)).is_some();
+            let is_left = |end: &str| name.strip_suffix(end).is_some_and(is_data);
+            if is_left(UNFINISHED) || is_left(BEFORE) {
                 let removed = environment.files.remove_dir_all(&left);
                 removed.map_err(|error| Error::io(format_args!("remove {}", left.display()), &error))?;
             }
@@ -254,12 +308,17 @@ impl<'e> Unfinished<'e> {
         let target = path_of(directory, *position);
         let files = &environment.files;
         let renamed = files.sync_dir(path).and_then(|()| {
-            // Data of that position that could not be used.
-            if files.exists(&target)? {
-                files.remove_dir_all(&target)?;
+            // Data of that position that could not be used, or those of another leader.
+            let mut before = target.clone().into_os_string();
+            before.push(BEFORE);
+            let before = PathBuf::from(before);
+            let is_there = files.exists(&target)?;
+            if is_there {
+                files.rename(&target, &before)?;
             }
             files.rename(path, &target)?;
-            files.sync_dir(directory)
+            files.sync_dir(directory)?;
+            if is_there { files.remove_dir_all(&before) } else { Ok(()) }
         });
         renamed.map_err(|error| Error::io(format_args!("write {}", target.display()), &error))?;
         let generation = Generation::open_at(environment, target)?;
@@ -296,7 +355,7 @@ pub(crate) fn remove_older(environment: &Environment, directory: &Path, position
 pub(crate) fn write(
     environment: &Environment,
     directory: &Path,
-    origin: u64,
+    (origin, is_together): (u64, bool),
     applied: &Applied,
     watch: &Watch<'_>,
 ) -> Result<Generation> {
@@ -304,6 +363,7 @@ pub(crate) fn write(
     applied.write(environment, &unfinished.path, watch)?;
     let constraints = applied.constraints.clone();
     let checkpoint = Checkpoint::new(origin, applied.position, applied.timestamp, constraints);
+    let checkpoint = if is_together { checkpoint.together() } else { checkpoint };
     unfinished.write(CHECKPOINT_FILE, &mut |file| {
         let written = file.write_all(checkpoint.to_text().as_bytes());
         written.map_err(|error| Error::io("write what the data have", &error))
@@ -319,6 +379,9 @@ mod tests {
     fn a_checkpoint_is_its_file() {
         let constraints = vec!["unique <urn:a\\b> \"é\"".to_owned(), "required x".to_owned()];
         let checkpoint = Checkpoint::new(7, 12, Timestamp(9), constraints);
+        let together = checkpoint.clone().together();
+        assert_eq!(toml::from_str::<Checkpoint>(&together.to_text()), Ok(together.clone()));
+        assert_ne!(together.checksum, checkpoint.checksum);
         let text = checkpoint.to_text();
         assert_eq!(toml::from_str::<Checkpoint>(&text), Ok(checkpoint.clone()));
         let folder = tempfile::tempdir().expect("a folder");

@@ -34,8 +34,8 @@ pub(crate) trait Merge: Send + Sync + 'static {
     /// Whether this server leads.
     fn leads(&self) -> bool;
 
-    /// Position of the data that it goes on from, or has begun to.
-    fn start_position(&self) -> u64;
+    /// Number of the base that it goes on from, or has begun to ([`vervet_store::Base::number`]).
+    fn start_number(&self) -> u64;
 
     /// Whether it has not gone on yet from the last data that it took note of.
     fn is_pending(&self) -> bool;

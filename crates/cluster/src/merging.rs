@@ -11,7 +11,7 @@
 //! the graph meanwhile, and the log since the merge before. A leader reads its log again for it, and has the
 //! changes in memory twice meanwhile.
 
-use crate::fetch::{Wanted, fetch};
+use crate::fetch::{DataPlace, Wanted, fetch};
 use crate::generation::{self, Generation, remove_older};
 use crate::merge::{Merge, Merged, Place};
 use crate::merging_together::Together;
@@ -76,9 +76,15 @@ impl Data {
     /// Position of the data that this server reads.
     pub(crate) fn position(&self) -> u64 {
         match &self.together {
-            Some(together) => together.reads(),
+            Some(together) => together.reads().0,
             None => self.position.load(Ordering::Relaxed),
         }
+    }
+
+    /// The newest data that this server answers for, and those that it reads, if others have other partitions
+    /// of them.
+    pub(crate) fn places(&self) -> Option<(DataPlace, DataPlace)> {
+        self.together.as_ref().map(|together| (together.has(), together.reads()))
     }
 
     /// Whether other servers read data that this one does not have.
@@ -114,7 +120,7 @@ impl Data {
         };
         let map = members.map();
         let partitions = &map.own()?.partitions;
-        let wanted = Wanted { origin: *origin, least, partitions, count: map.partitions().len() };
+        let wanted = Wanted { origin: *origin, least: (least, 0), partitions, count: map.partitions().len() };
         let generation = fetch(environment, directory, wanted, &members.parts(), &report);
         let generation =
             generation.inspect_err(|error| *lock(&self.failure) = Some((error.clone(), Instant::now())))?;
@@ -146,7 +152,7 @@ impl Data {
             }
             let begun = Instant::now();
             let watch = Watch::new("merge").cancelled_by(cancelled);
-            let generation = generation::write(environment, directory, *origin, &applied, &watch)?;
+            let generation = generation::write(environment, directory, (*origin, false), &applied, &watch)?;
             let before = newest.0;
             self.take_note(&mut newest, &generation);
             remove_older(environment, directory, newest.0);

@@ -15,9 +15,10 @@
 //! The whole graph is written by one server, which has it twice on its disk meanwhile. The others copy their
 //! share.
 
-use crate::fetch::{self, Wanted};
+use crate::fetch::{self, DataPlace, Wanted};
 use crate::generation::{self, Generation, remove_older};
 use crate::map::ClusterMap;
+use crate::members;
 use crate::merge::{Merge, Merged, Place};
 use crate::peer_part::PeerPart;
 use crate::serving::{self, Serving};
@@ -39,20 +40,22 @@ const RETIRE_TIME: Duration = Duration::from_secs(60);
 /// Time until a leader tries again to go over to new data.
 const AGAIN_TIME: Duration = Duration::from_secs(60);
 
+/// Time in which all servers get their share of new data; else the leader writes others.
+const STALLED_TIME: Duration = Duration::from_secs(300);
+
 /// Data that this server has opened.
 #[derive(Clone, Debug)]
 struct Held {
-    position: u64,
-    build: u64,
+    place: DataPlace,
     /// Of the base over them.
     number: u64,
     start: Start,
     statements: u64,
 }
 
-/// What another server has: the positions of its newest data, and of those that it reads. `None`: it does not
-/// answer.
-type Other = (String, Option<(u64, u64)>);
+/// What another server has: its newest data, and those that it reads; none of both if it is late with its
+/// answer. `None`: it is unreachable.
+type Other = (String, Option<(DataPlace, DataPlace)>);
 
 /// See the header of this file.
 pub(crate) struct Together {
@@ -65,14 +68,17 @@ pub(crate) struct Together {
     work: Mutex<()>,
     /// Since when no server that answers reads older data than this one.
     settled: Mutex<Option<Instant>>,
-    /// The position of the data that this server went over to last, as the leader, and when.
-    went_over: Mutex<Option<(u64, Instant)>>,
-    /// Others read data that this server does not have.
+    /// The data that this server went over to last, as the leader, and when.
+    went_over: Mutex<Option<(DataPlace, Instant)>>,
+    /// Since when this server does not go over to newer data.
+    stalled: Mutex<Option<Instant>>,
+    /// Others read data that this server does not read, or may do so.
     is_behind: AtomicBool,
 }
 
 impl Together {
-    /// `start`: that of the data of `generation`, which the database reads.
+    /// `start`: that of the data of `generation`, which the database reads. Later ones are to be taken
+    /// ([`Together::take`]).
     pub(crate) fn new(
         place: Place,
         serving: Arc<Serving>,
@@ -89,7 +95,8 @@ impl Together {
             work: Mutex::default(),
             settled: Mutex::default(),
             went_over: Mutex::default(),
-            is_behind: AtomicBool::new(false),
+            stalled: Mutex::default(),
+            is_behind: AtomicBool::new(true),
         }
     }
 
@@ -97,19 +104,28 @@ impl Together {
         lock(&self.held).last().cloned().ok_or_else(|| Error::internal("this server has no data"))
     }
 
+    /// The newest data that this server answers for.
+    pub(crate) fn has(&self) -> DataPlace {
+        lock(&self.held).last().map_or((0, 0), |newest| newest.place)
+    }
+
     /// Statements of the newest data.
     pub(crate) fn statements(&self) -> u64 {
         lock(&self.held).last().map_or(0, |newest| newest.statements)
     }
 
-    /// Position of the data that this server reads.
-    pub(crate) fn reads(&self) -> u64 {
+    /// The data that this server reads.
+    pub(crate) fn reads(&self) -> DataPlace {
         let number = self.database.base_number();
         let held = lock(&self.held);
-        held.iter().rev().find(|held| held.number == number).or(held.first()).map_or(0, |held| held.position)
+        held.iter()
+            .rev()
+            .find(|held| held.number == number)
+            .or(held.first())
+            .map_or((0, 0), |held| held.place)
     }
 
-    /// Whether other servers read data that this one does not have.
+    /// Whether other servers read later data than this one, and may not answer for those that it reads.
     pub(crate) fn is_behind(&self) -> bool {
         self.is_behind.load(Ordering::Relaxed)
     }
@@ -119,9 +135,14 @@ impl Together {
     pub(crate) fn fetch(&self, least: u64) -> Result<Start> {
         let _work = lock(&self.work);
         let newest = self.newest()?;
-        if newest.position >= least {
+        if newest.place.0 >= least {
             return Ok(newest.start);
         }
+        self.copy((least, 0))
+    }
+
+    /// Copies the latest data of other servers.
+    fn copy(&self, least: DataPlace) -> Result<Start> {
         let Place { environment, directory, origin, members } = &self.place;
         let map = members.map();
         let count = map.partitions().len();
@@ -136,8 +157,9 @@ impl Together {
         self.take(&generation)
     }
 
-    /// Opens new data, and answers for them from then on.
-    fn take(&self, generation: &Generation) -> Result<Start> {
+    /// Opens later data, and answers for them from then on.
+    pub(crate) fn take(&self, generation: &Generation) -> Result<Start> {
+        (*lock(&self.settled), *lock(&self.stalled)) = (None, None);
         let members = &self.place.members;
         let opened = serving::open(generation, &members.map(), members)?;
         let start = generation.start(Arc::clone(&opened.reading));
@@ -154,20 +176,39 @@ impl Together {
         cancelled: &AtomicBool,
     ) -> Result<()> {
         if self.earlier_version().is_some() {
+            self.is_behind.store(false, Ordering::Relaxed);
             return Ok(());
         }
         let others = self.ask_others();
         let (newest, reads) = (self.newest()?, self.reads());
         let answers = || others.iter().filter_map(|(_, places)| *places);
-        self.is_behind.store(answers().any(|(_, reads)| reads > newest.position), Ordering::Relaxed);
-        if let Some(later) = answers().map(|(has, _)| has).filter(|has| *has > newest.position).max() {
-            return self.fetch(later).map(drop);
+        let is_behind = |was_behind: bool| {
+            let latest = answers().map(|(_, reads)| reads).max().unwrap_or_default();
+            latest > newest.place || was_behind && latest > reads
+        };
+        self.is_behind.store(is_behind(self.is_behind()), Ordering::Relaxed);
+        if let Some(later) = answers().map(|(has, _)| has).filter(|has| *has > newest.place).max() {
+            let copied = {
+                let _work = lock(&self.work);
+                self.copy(later).map(drop)
+            };
+            return match copied {
+                Err(_) if of.leads() && self.is_stalled() && is_due() => self.merge(of, cancelled).map(drop),
+                copied => copied,
+            };
         }
-        if of.start_position() != newest.position {
-            return self.go_over(of, &newest, reads, &others);
+        if of.start_number() != newest.number {
+            if !is_everywhere(&newest, &self.place.members.map(), &others) {
+                let is_stalled = self.is_stalled();
+                return match of.leads() && is_stalled && is_due() {
+                    true => self.merge(of, cancelled).map(drop),
+                    false => Ok(()),
+                };
+            }
+            return self.go_over(of, &newest, reads.0);
         }
         // A follower that has begun again still shows the data before.
-        if reads == newest.position && answers().all(|(_, reads)| reads >= newest.position) {
+        if reads == newest.place && answers().all(|(_, reads)| reads >= newest.place) {
             self.retire(&newest, &others);
             if of.leads() && is_due() {
                 self.merge(of, cancelled)?;
@@ -176,6 +217,11 @@ impl Together {
             *lock(&self.settled) = None;
         }
         Ok(())
+    }
+
+    /// Whether newer data have not become usable for long.
+    fn is_stalled(&self) -> bool {
+        lock(&self.stalled).get_or_insert_with(Instant::now).elapsed() > STALLED_TIME
     }
 
     /// A server of an earlier version, whose requests do not say their build.
@@ -188,44 +234,48 @@ impl Together {
     }
 
     fn ask_others(&self) -> Vec<Other> {
-        let ask = |source: &Arc<PeerPart>| {
+        let ask = |other: &Arc<members::Other>| {
             let deadline = Some((Instant::now() + ASK_TIME, ASK_TIME));
             let _limits = ThreadLimits { deadline, ..ThreadLimits::current() }.enter();
-            (source.name().to_owned(), fetch::places(source).ok())
+            let late = other.reachability.reason().is_none().then_some(((0, 0), (0, 0)));
+            (other.part.name().to_owned(), fetch::places(&other.part).ok().or(late))
         };
-        self.place.members.parts().iter().map(ask).collect()
+        self.place.members.others().iter().map(ask).collect()
     }
 
-    /// Goes over to the newest data, if all servers have them.
-    fn go_over(&self, of: &dyn Merge, newest: &Held, reads: u64, others: &[Other]) -> Result<()> {
+    /// Goes over to the newest data, which all servers have.
+    fn go_over(&self, of: &dyn Merge, newest: &Held, reads: u64) -> Result<()> {
         let has_failed = lock(&self.went_over)
-            .is_some_and(|(position, at)| position == newest.position && at.elapsed() < AGAIN_TIME);
-        if of.is_pending()
-            || of.leads() && has_failed
-            || !is_everywhere(newest, &self.place.members.map(), others)
-        {
+            .is_some_and(|(place, at)| place == newest.place && at.elapsed() < AGAIN_TIME);
+        if of.is_pending() || of.leads() && has_failed {
             return Ok(());
         }
+        let mut applied = None;
         if of.leads() {
-            *lock(&self.went_over) = Some((newest.position, Instant::now()));
+            *lock(&self.went_over) = Some((newest.place, Instant::now()));
+            let number = of.start_number();
+            let start = lock(&self.held).iter().find(|held| held.number == number).cloned();
+            applied = start.map(|held| of.applied_over(held.start, Some(newest.place.0))).transpose()?;
         }
-        of.go_on_from(Merged { start: newest.start.clone(), applied: None }, reads)
+        of.go_on_from(Merged { start: newest.start.clone(), applied }, reads)
     }
 
     /// Forgets data that no server has read for a while.
     fn retire(&self, newest: &Held, others: &[Other]) {
+        // Data are being copied or written: the next time.
+        let Ok(_work) = self.work.try_lock() else { return };
         let since = *lock(&self.settled).get_or_insert_with(Instant::now);
         let has_older = lock(&self.held).len() > 1;
         if has_older && since.elapsed() > RETIRE_TIME {
-            self.serving.keep_only(newest.build);
-            lock(&self.held).retain(|held| held.build == newest.build);
+            self.serving.keep_only(newest.place.1);
+            lock(&self.held).retain(|held| held.place == newest.place);
         }
         let Place { environment, directory, members, .. } = &self.place;
-        let is_at_all =
-            others.iter().all(|(_, places)| places.is_some_and(|(has, _)| has >= newest.position));
-        if !has_older && is_at_all {
-            remove_older(environment, directory, newest.position);
-            remove_foreign(environment, directory, newest.position, &members.map());
+        // A server that is away copies its share from those that have it when it is back.
+        let map = members.map();
+        if !has_older && is_everywhere(newest, &map, others) {
+            remove_older(environment, directory, newest.place.0);
+            remove_foreign(environment, directory, newest.place.0, &map);
         }
     }
 
@@ -245,18 +295,25 @@ impl Together {
         }
         let Place { environment, directory, origin, members } = &self.place;
         let begun = Instant::now();
-        let before = Generation::open(environment, directory)?;
-        if before.checkpoint.position != of.start_position() {
+        // Those that this server goes on from, though there may be later ones that do not become usable.
+        let number = of.start_number();
+        let held = lock(&self.held).iter().find(|held| held.number == number).cloned();
+        let held = held.ok_or_else(|| Error::internal("the data of this server are not known"))?;
+        let before = Generation::open_at(environment, generation::data_path(directory, held.place.0))?;
+        if before.place() != held.place || of.is_pending() || self.reads() != held.place {
             let what = "the servers have not gone on yet from the data that were merged last";
             return Err(Error::new(ErrorKind::Unavailable, what).with_hint("try again later"));
         }
         fetch::complete(environment, &before, &before.all_partitions(), &members.parts())?;
         let applied = of.applied_over(before.whole()?, None)?;
-        if applied.position <= before.checkpoint.position {
+        if applied.position <= self.has().0 {
             return Ok(false);
         }
+        if !of.leads() {
+            return Err(Error::new(ErrorKind::Unavailable, "this server does not lead any more"));
+        }
         let watch = Watch::new("merge").cancelled_by(cancelled);
-        let generation = generation::write(environment, directory, *origin, &applied, &watch)?;
+        let generation = generation::write(environment, directory, (*origin, true), &applied, &watch)?;
         self.take(&generation)?;
         tracing::info!(
             target: "vervet",
@@ -272,8 +329,7 @@ impl Together {
 impl Held {
     fn new(generation: &Generation, start: Start) -> Self {
         Self {
-            position: generation.checkpoint.position,
-            build: generation.files.build(),
+            place: generation.place(),
             number: start.base.number(),
             start,
             statements: generation.files.statement_count(),
@@ -286,7 +342,7 @@ impl Held {
 fn is_everywhere(newest: &Held, map: &ClusterMap, others: &[Other]) -> bool {
     let has = |name: &str| {
         let other = others.iter().find(|(other, _)| other == name);
-        other.map_or(Some(true), |(_, places)| places.map(|(has, _)| has >= newest.position))
+        other.map_or(Some(true), |(_, places)| places.map(|(has, _)| has >= newest.place))
     };
     let all_have = map.servers.iter().all(|entry| has(&entry.name) != Some(false));
     all_have && map.partitions_without(|entry| has(&entry.name) != Some(true)).is_empty()

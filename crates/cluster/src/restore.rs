@@ -299,7 +299,7 @@ impl Applying<'_> {
         let applied = follower.applied();
         if applied.change_count() > place.changes_max {
             let Place { environment, scratch, origin, .. } = place;
-            let merged = generation::write(environment, scratch, *origin, &applied, self.watch)?;
+            let merged = generation::write(environment, scratch, (*origin, false), &applied, self.watch)?;
             remove_older(environment, scratch, merged.checkpoint.position);
             follower.restart_over(merged.whole()?);
             follower.show()?;

@@ -793,8 +793,8 @@ impl Merge for State {
         lock(&self.progress).leading.is_some()
     }
 
-    fn start_position(&self) -> u64 {
-        self.follower.start().position
+    fn start_number(&self) -> u64 {
+        self.follower.start().base.number()
     }
 
     fn is_pending(&self) -> bool {

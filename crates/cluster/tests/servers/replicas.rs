@@ -171,7 +171,7 @@ fn faults_of_one_server_fail_no_query() {
         let counts = servers.iter().flat_map(Cluster::counts);
         failures = counts.map(|(_, counts)| counts.failures).sum();
     }
-    assert!(failures > 50, "{failures} requests failed");
+    assert!(failures > 5, "{failures} requests failed");
 }
 
 #[test]
