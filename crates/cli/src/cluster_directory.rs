@@ -154,10 +154,10 @@ fn hint(command: &Command, servers: &[String]) -> String {
     }
 }
 
-/// Whether each server has the whole graph, and voters take changes.
+/// Whether voters take changes.
 fn has_voters(servers: &[String]) -> bool {
     let map = servers.first().map(|server| ClusterMap::read(Path::new(server)));
-    map.is_some_and(|map| map.is_ok_and(|map| map.is_replicated() && !map.voters.is_empty()))
+    map.is_some_and(|map| map.is_ok_and(|map| !map.voters.is_empty()))
 }
 
 /// The name of the server that takes changes, and its address for clients.

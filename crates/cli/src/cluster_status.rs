@@ -5,6 +5,7 @@ use crate::output::{self, Failure, Outcome, Output};
 use crate::table::Table;
 use crate::{http_client, server_address};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
 
@@ -182,6 +183,18 @@ impl Status {
         format!(" Changes go to server {writer}{others}; {what}.")
     }
 
+    /// Whether the servers that answer have all partitions.
+    fn has_all(&self, silent: &[&Value]) -> bool {
+        let partitions = |server: &Value| -> BTreeSet<u64> {
+            server["partitions"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
+        };
+        let name = |server: &Value| text(server, "name").to_owned();
+        let away: BTreeSet<String> = silent.iter().map(|server| name(server)).collect();
+        let answers = self.servers().iter().filter(|server| !away.contains(&name(server)));
+        let there: BTreeSet<u64> = answers.flat_map(&partitions).collect();
+        self.servers().iter().flat_map(&partitions).all(|partition| there.contains(&partition))
+    }
+
     /// What works, or what does not and what to type.
     fn summary(&self, silent: &[&Value]) -> String {
         let count = |key: &str| self.0[key].as_u64().map(output::count).unwrap_or_default();
@@ -203,6 +216,7 @@ impl Status {
         };
         let what = match self.0["replicated"].as_bool() {
             Some(true) => "; the others go on with the whole graph",
+            _ if self.has_all(silent) => "; the others have all partitions, and go on",
             _ => ", so queries that need their partitions fail",
         };
         format!(

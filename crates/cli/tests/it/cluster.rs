@@ -247,10 +247,10 @@ fn a_server_with_the_whole_graph_needs_no_other() {
     assert!(out.starts_with("All 2 servers answer: ") && out.contains("all of them at each server"), "{out}");
     drop((server, other));
     let new = ["cluster", "init", "other", "--servers", "3"];
-    let some = [&new[..], &["--from", "db", "--replicas", "2"]].concat();
-    two.place.fails(&some, 1, &["2 replicas of each partition over 3 servers", "all to every one"]);
+    let some = [&new[..], &["--from", "db", "--replicas", "4"]].concat();
+    two.place.fails(&some, 1, &["4 replicas of each partition over 3 servers", "between 1 and 3"]);
     let empty = [&new[..], &["--replicas", "3"]].concat();
-    two.place.fails(&empty, 2, &["do not load it together", "--from"]);
+    two.place.fails(&empty, 2, &["do not load them together", "--from"]);
 }
 
 /// Voters elect the server that takes changes; their log has no word of the library that does it.
