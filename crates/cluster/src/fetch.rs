@@ -38,6 +38,9 @@ const LIST: u8 = 1;
 /// The second byte of a request for the positions of its data.
 const PLACES: u8 = 2;
 
+/// How often data are looked for that servers replace meanwhile.
+const ATTEMPTS_MAX: usize = 5;
+
 /// Most bytes of a file in an answer.
 const PIECE_BYTES: u64 = 4 << 20;
 
@@ -244,29 +247,47 @@ pub(crate) fn fetch(
         wanted.least.0
     );
     let mut failure = Error::new(ErrorKind::Unavailable, nobody);
+    for _ in 0..ATTEMPTS_MAX {
+        let lists = lists_of(sources, wanted, &mut failure);
+        let mut data: BTreeSet<DataPlace> =
+            lists.iter().map(|(_, held)| (held.position, held.build)).collect();
+        let has_some = !data.is_empty();
+        while let Some((position, build)) = data.pop_last() {
+            let with: Vec<(&PeerPart, &Held)> = lists
+                .iter()
+                .filter(|(_, held)| (held.position, held.build) == (position, build))
+                .map(|(source, held)| (*source, held))
+                .collect();
+            match copy(environment, directory, wanted, position, &with, report) {
+                copied @ Ok(_) => return copied,
+                Err(error) => failure = error,
+            }
+        }
+        // Servers may have replaced the data that they listed.
+        if !has_some || failure.kind() != ErrorKind::Unavailable {
+            break;
+        }
+    }
+    Err(failure)
+}
+
+/// What these servers have of what is wanted. `failure`: gets the error of one that does not answer.
+fn lists_of<'s>(
+    sources: &'s [Arc<PeerPart>],
+    wanted: Wanted<'_>,
+    failure: &mut Error,
+) -> Vec<(&'s PeerPart, Held)> {
     let mut lists = Vec::new();
     for source in sources {
         match list(source) {
             Ok(all) => {
                 let is_wanted = |held: &Held| (held.position, held.build) >= wanted.least;
-                lists.extend(all.into_iter().filter(is_wanted).map(|held| (source, held)));
+                lists.extend(all.into_iter().filter(is_wanted).map(|held| (&**source, held)));
             }
-            Err(error) => failure = error,
+            Err(error) => *failure = error,
         }
     }
-    let mut data: BTreeSet<DataPlace> = lists.iter().map(|(_, held)| (held.position, held.build)).collect();
-    while let Some((position, build)) = data.pop_last() {
-        let with: Vec<(&PeerPart, &Held)> = lists
-            .iter()
-            .filter(|(_, held)| (held.position, held.build) == (position, build))
-            .map(|(source, held)| (&***source, held))
-            .collect();
-        match copy(environment, directory, wanted, position, &with, report) {
-            copied @ Ok(_) => return copied,
-            Err(error) => failure = error,
-        }
-    }
-    Err(failure)
+    lists
 }
 
 fn copy(
