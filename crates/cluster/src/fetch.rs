@@ -8,7 +8,7 @@
 //! | request | answer |
 //! | --- | --- |
 //! | nothing | a text: the position of the newest data; a line for each file of the graph: length, name |
-//! | [`LIST`] | a text: of all data here a line with position and build; behind it their files: number, length, name |
+//! | [`LIST`] | a text: of all data a line (position, build); behind it their files: number, length, name |
 //! | [`PLACES`] | a text: position and build of the newest data here, and of those that the server reads |
 //! | numbers | the next bytes of that file |
 //!
@@ -147,7 +147,7 @@ fn list(source: &PeerPart) -> Result<Vec<Held>> {
     let bytes = pending.receive()?;
     let text = std::str::from_utf8(&bytes).ok();
     let held = match is_earlier {
-        // It has the whole graph, and nobody else has the same build.
+        // A server of protocol 7 has the whole graph, in a build of its own.
         true => text.and_then(|text| Some(vec![read_all(text, xxh3_64(source.name().as_bytes()))?])),
         false => text.and_then(read_held),
     };

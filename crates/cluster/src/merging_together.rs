@@ -7,7 +7,7 @@
 //! for the data before as long as one of them reads those.
 //! # Why this is right
 //! Terms and edges keep their numbers, so the records behind fit the new data. A request says the build that
-//! it is for, so nobody reads two builds as one graph.
+//! it is for, so no server reads two builds as one graph.
 //! # Failures
 //! A server that is away does not hold up the others, if they have its partitions. When it is back, it lacks
 //! the data that the others read: it copies them, and is not ready before.
