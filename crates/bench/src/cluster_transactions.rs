@@ -10,26 +10,28 @@
 //! All servers are in this process, with their connections over the loopback address and TLS as between
 //! machines. So the processor time of the process is that of clients and servers, and three servers share
 //! the disk and the processors that each would have alone. With `--processes` the servers are processes of
-//! the program `vervet` beside this one, and clients send `INSERT DATA` over HTTP.
+//! the program `vervet` beside this one, and clients send `INSERT DATA` over HTTP, to the leader or to a
+//! follower, which sends it on to the leader and answers when it shows the change itself.
 //! # Check
 //! After each run with voters, all of them must have the same statements: those of the start and of every
 //! commit.
 
-use crate::loopback;
+use crate::loopback::{self, Leading, PATIENCE, STABLE, leader, wait_for};
 use crate::measure::CpuClock;
 use crate::table::{Table, figure};
 use crate::target::{self, Target};
 use crate::transactions::{Load, Outcome, run_clients};
+use crate::update_client::UpdateClient;
 use clap::Args;
 use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions, Durability, Format, NamedNode, OutputFormat, QueryOptions};
 use vervet_cluster::{Cluster, InitOptions};
 use vervet_conformance::voter_processes::{Http, Servers, program};
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::{Error, ErrorKind, Result, lock};
 
 /// Number of voters.
 const SERVERS: usize = 3;
@@ -39,15 +41,6 @@ const VERTICES: usize = 4_096;
 
 /// Transactions of each client before those that are measured.
 const WARM_UP: u64 = 100;
-
-/// Longest wait for a leader, or for a server that catches up.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Time after which a leader is taken to stay: longer than an election.
-const STABLE: Duration = Duration::from_secs(2);
-
-/// Time between two looks.
-const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Options of a run.
 #[derive(Clone, Debug, Args)]
@@ -76,11 +69,11 @@ pub struct ClusterTransactionOptions {
 pub fn run(options: &ClusterTransactionOptions) -> Result<bool> {
     let time = Duration::try_from_secs_f64(options.seconds).unwrap_or(Duration::from_secs(5));
     let mut table = Table::new(&["servers", "clients", "commits/s", "p50 ms", "p99 ms", "CPU ms / commit"]);
-    let mut places = vec![Place::Embedded, Place::Voters, Place::Processes];
+    let mut places = vec![Place::Embedded, Place::Voters, Place::Leader, Place::Follower];
     places.retain(|place| match place {
         Place::Embedded => !options.only_voters,
         Place::Voters => true,
-        Place::Processes => options.processes,
+        Place::Leader | Place::Follower => options.processes,
     });
     let (mut targets, mut is_right) = (Vec::new(), true);
     for place in places {
@@ -91,7 +84,7 @@ pub fn run(options: &ClusterTransactionOptions) -> Result<bool> {
                 let (outcome, is_equal) = match place {
                     Place::Embedded => (embedded(load)?, true),
                     Place::Voters => over_voters(load)?,
-                    Place::Processes => over_http(load)?,
+                    Place::Leader | Place::Follower => over_http(load, place)?,
                 };
                 is_right &= is_equal;
                 outcomes.push(outcome);
@@ -122,7 +115,8 @@ pub fn run(options: &ClusterTransactionOptions) -> Result<bool> {
 enum Place {
     Embedded,
     Voters,
-    Processes,
+    Leader,
+    Follower,
 }
 
 impl Place {
@@ -130,7 +124,8 @@ impl Place {
         match self {
             Self::Embedded => "one database",
             Self::Voters => "3 voters",
-            Self::Processes => "3 voters, HTTP",
+            Self::Leader => "3 voters, HTTP",
+            Self::Follower => "3 voters, HTTP at a follower",
         }
     }
 }
@@ -229,25 +224,10 @@ fn over_voters(load: Load) -> Result<(Outcome, bool)> {
     database.load_text(Format::NTriples, &start_graph(load.clients))?;
     let (servers, _folder) = start(&database)?;
     let (terms, before) = (Terms::new(load.clients), database.snapshot().statement_count());
-    let (at, changes) = (AtomicUsize::new(leader(&servers)?), AtomicUsize::new(0));
-    // Until the leader has committed it. The outcome of an attempt may be unknown: the edge may be there.
-    let outcome = run_clients(load, |client, number| {
-        let attempt = || {
-            let here = at.load(Ordering::Relaxed);
-            match terms.insert(servers[here].database(), client, number) {
-                Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Unsupported) => {
-                    let elsewhere = servers.iter().position(Cluster::takes_changes);
-                    if elsewhere.is_some_and(|elsewhere| at.swap(elsewhere, Ordering::Relaxed) != elsewhere) {
-                        changes.fetch_add(1, Ordering::Relaxed);
-                    }
-                    Ok(None)
-                }
-                done => done.map(Some),
-            }
-        };
-        wait_for(attempt, "there is no leader")
-    })?;
-    match changes.into_inner() {
+    let leading = Leading::of(&servers)?;
+    let outcome =
+        run_clients(load, |client, number| leading.run(|database| terms.insert(database, client, number)))?;
+    match leading.changes() {
         0 => {}
         changes => println!("{} clients: the leader has changed {changes} times", load.clients),
     }
@@ -263,12 +243,14 @@ fn over_voters(load: Load) -> Result<(Outcome, bool)> {
     Ok((outcome, true))
 }
 
-/// Position of the server that leads, once it has done so for [`STABLE`]: voters that start at the same time
-/// may elect several in turn.
-fn leader(servers: &[Cluster]) -> Result<usize> {
-    let since = Cell::new((None, Instant::now()));
+/// Position of the process that leads, once it has done so for [`STABLE`].
+fn leading_process(servers: &Servers) -> Result<usize> {
+    let (http, since) = (Http::new(PATIENCE), Cell::new((None, Instant::now())));
     let look = || {
-        let leader = servers.iter().position(Cluster::takes_changes);
+        let status = http.get(&servers.servers[0].address, "/cluster").ok().map(|(_, text)| text);
+        let status: Option<serde_json::Value> = status.and_then(|text| serde_json::from_str(&text).ok());
+        let name = status.as_ref().and_then(|status| status["changes"]["voters"]["leader"].as_str());
+        let leader = servers.servers.iter().position(|server| Some(server.name.as_str()) == name);
         if leader != since.get().0 {
             since.set((leader, Instant::now()));
         }
@@ -277,16 +259,17 @@ fn leader(servers: &[Cluster]) -> Result<usize> {
     wait_for(look, "there is no leader")
 }
 
-/// Three processes, with clients over HTTP; `false`: they have different statements afterwards. Clients find
-/// the leader during their first transactions.
-fn over_http(load: Load) -> Result<(Outcome, bool)> {
+/// Three processes, with clients over HTTP; `false`: they have different statements afterwards.
+fn over_http(load: Load, place: Place) -> Result<(Outcome, bool)> {
     let failed = |reason: String| Error::new(ErrorKind::Unavailable, reason);
     let database = Database::in_memory();
     database.load_text(Format::NTriples, &start_graph(load.clients))?;
     let servers = Servers::start(&program().map_err(failed)?, &database).map_err(failed)?;
     let terms = Terms::new(load.clients);
-    let leader = AtomicUsize::new(0);
-    let connections: Vec<Http> = (0..load.clients).map(|_| Http::new(PATIENCE)).collect();
+    let leader = leading_process(&servers)?;
+    let first = if place == Place::Follower { (leader + 1) % SERVERS } else { leader };
+    let asked = AtomicUsize::new(first);
+    let connections: Vec<_> = (0..load.clients).map(|_| Mutex::new(UpdateClient::new(PATIENCE))).collect();
     let processes: Vec<_> = servers.process_ids().into_iter().map(CpuClock::Process).collect();
     let cpu = || processes.iter().map(|process| process.read()).sum::<Duration>();
     let begun = OnceLock::new();
@@ -297,12 +280,12 @@ fn over_http(load: Load) -> Result<(Outcome, bool)> {
             begun.get_or_init(cpu);
         }
         let attempt = || {
-            let at = leader.load(Ordering::Relaxed);
-            match connections[client].update(&servers.servers[at].address, &text) {
+            let at = asked.load(Ordering::Relaxed);
+            match lock(&connections[client]).update(&servers.servers[at].address, &text) {
                 Ok((200..=299, _)) => Ok(Some(())),
                 // Another server leads.
                 Ok((403 | 503, _)) => {
-                    leader.store((at + 1) % servers.servers.len(), Ordering::Relaxed);
+                    asked.store((at + 1) % servers.servers.len(), Ordering::Relaxed);
                     Ok(None)
                 }
                 Ok((status, reason)) => Err(failed(format!("{status}: {reason}"))),
@@ -330,20 +313,6 @@ fn over_http(load: Load) -> Result<(Outcome, bool)> {
         }
     }
     Ok((outcome, true))
-}
-
-/// Looks until there is something.
-fn wait_for<T>(look: impl Fn() -> Result<Option<T>>, otherwise: &str) -> Result<T> {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look()? {
-            return Ok(found);
-        }
-        if begun.elapsed() > PATIENCE {
-            return Err(Error::new(ErrorKind::Unavailable, otherwise));
-        }
-        std::thread::sleep(LOOK_INTERVAL);
-    }
 }
 
 /// The number of statements, and a number that equal graphs share.

@@ -15,6 +15,7 @@
 //! | [`snb`] | the social network in Gremlin and SPARQL, and TinkerGraph on the same |
 //! | [`wire`] | Gremlin through the server, with TinkerPop's driver |
 //! | [`estimates`] | estimated and actual rows of all plans |
+//! | [`cluster_mixes`] | mixes of the social network over several servers |
 //! | [`cluster_sheet`] | the queries of LUBM over several servers |
 //! | [`cluster_transactions`] | small transactions at servers that elect a leader |
 //! | [`targets`] | performance targets |
@@ -24,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod all;
+pub mod cluster_mixes;
 pub mod cluster_sheet;
 pub mod cluster_transactions;
 pub mod compare;
@@ -51,6 +53,7 @@ pub mod table;
 pub mod target;
 pub mod targets;
 pub mod transactions;
+mod update_client;
 pub mod wire;
 
 /// Our engine, with these numbers of threads for loading and for each query.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use vervet_bench::all::AllOptions;
+use vervet_bench::cluster_mixes::{self, MixOptions};
 use vervet_bench::cluster_sheet::{self, SheetOptions};
 use vervet_bench::cluster_transactions::{self, ClusterTransactionOptions};
 use vervet_bench::compare::Contest;
@@ -301,6 +302,8 @@ enum Command {
     },
     /// The queries of LUBM over several servers: time, requests, bytes, rows moved
     ClusterSheet(SheetOptions),
+    /// Reads and writes of a social network over several servers beside one database: LBV, and IS1 to IS7
+    ClusterMixes(MixOptions),
     /// Small transactions at three voters beside one database: commits, latency, processor time
     ClusterTransactions(ClusterTransactionOptions),
     /// Heavy queries on a GPU beside the CPU, and beside the figures of Wukong+G
@@ -777,6 +780,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
             output.iter().try_for_each(|file| report.write_markdown(file))?;
             Ok(true)
         }
+        Command::ClusterMixes(options) => cluster_mixes::run(options),
         Command::ClusterSheet(options) => cluster_sheet::run(options),
         Command::ClusterTransactions(options) => cluster_transactions::run(options),
         Command::Generate(what) => generate(what).map(|()| true),
@@ -785,10 +789,8 @@ fn run(arguments: &Arguments) -> Result<bool> {
 
 /// The benchmarks with these names; for no names all of them.
 fn chosen(only: &[OutsideBenchmark]) -> Vec<Benchmark> {
-    let mut benchmarks = Benchmark::ALL.to_vec();
-    benchmarks
-        .retain(|&benchmark| only.is_empty() || only.iter().any(|&name| Benchmark::from(name) == benchmark));
-    benchmarks
+    let all = Benchmark::ALL.iter().copied();
+    all.filter(|one| only.is_empty() || only.iter().any(|&name| Benchmark::from(name) == *one)).collect()
 }
 
 /// Runs outside benchmarks and prints each report as soon as it is complete.

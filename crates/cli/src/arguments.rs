@@ -9,8 +9,8 @@ mod units;
 pub(crate) use changes::{ChangesArguments, ChangesFormat};
 pub(crate) use cluster::{
     ClusterArguments, ClusterBackupArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments,
-    ClusterInviteArguments, ClusterLoadArguments, ClusterRestoreArguments, ClusterShapeArguments,
-    ClusterStatusArguments,
+    ClusterInviteArguments, ClusterLoadArguments, ClusterMoveArguments, ClusterRebalanceArguments,
+    ClusterRestoreArguments, ClusterShapeArguments, ClusterStatusArguments,
 };
 pub(crate) use mcp::McpArguments;
 pub(crate) use reading::ReadingArguments;
@@ -503,7 +503,7 @@ pub(crate) struct InfoArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct CheckArguments {
-    /// Directory of the database
+    /// Directory of the database, or of a backup of a cluster, which may be s3://BUCKET/PREFIX
     #[arg(value_name = "DB")]
     pub database: PathBuf,
 }

@@ -1,6 +1,7 @@
 //! `vervet backup`: copies a database into a new one.
 
 use crate::arguments::BackupArguments;
+use crate::bucket_store::expect_path;
 use crate::interrupt;
 use crate::output::{self, Outcome};
 use crate::progress::Bar;
@@ -11,6 +12,7 @@ use vervet::{Database, Watch};
 pub(crate) fn run(arguments: &BackupArguments) -> Outcome {
     let running = interrupt::start();
     let started = Instant::now();
+    expect_path(&arguments.to, "name a directory; tools such as `aws s3 sync` copy it to object storage")?;
     let database = Database::open(&arguments.database)?;
     let bar = Bar::new();
     let report = |done, total| bar.built(done, total, "copied");

@@ -2,6 +2,7 @@
 //! backup of a cluster.
 
 use crate::arguments::CheckArguments;
+use crate::bucket_store::store_of;
 use crate::cluster_backup;
 use crate::output::{self, Outcome, Output};
 use std::io::Write;
@@ -11,6 +12,9 @@ use vervet_cluster::{BACKUP_FILE, MAP_FILE};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Outcome {
     let started = Instant::now();
+    if let Some(store) = store_of(&arguments.database)? {
+        return cluster_backup::check(&arguments.database, Some(&store));
+    }
     if arguments.database.join(MAP_FILE).exists() {
         let found = vervet_cluster::check(&arguments.database, &DatabaseOptions::default())?;
         let mut out = Output::standard();
@@ -33,7 +37,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Outcome {
         return out.finish();
     }
     if arguments.database.join(BACKUP_FILE).exists() {
-        return cluster_backup::check(&arguments.database);
+        return cluster_backup::check(&arguments.database, None);
     }
     let database = Database::open(&arguments.database)?;
     database.check()?;

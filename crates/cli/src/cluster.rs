@@ -7,7 +7,7 @@ use crate::cluster_shape::{PARTITIONS_DEFAULT, Shape, folder_beside, print_serve
 use crate::output::{self, Failure, Outcome, Output};
 use crate::progress::Bar;
 use crate::temporary_folder::TemporaryFolder;
-use crate::{cluster_backup, cluster_load, cluster_status, demo, input, interrupt};
+use crate::{cluster_backup, cluster_load, cluster_rebalance, cluster_status, demo, input, interrupt};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -35,6 +35,11 @@ pub(crate) fn run(arguments: &ClusterArguments) -> Outcome {
         }
         ClusterCommand::Rejoin { directory } => take_place(directory),
         ClusterCommand::Invite(arguments) => invite_server(arguments),
+        ClusterCommand::Rebalance(arguments) => cluster_rebalance::rebalance(arguments),
+        ClusterCommand::Drain { directory, name, dry_run } => {
+            cluster_rebalance::drain(directory, name, *dry_run)
+        }
+        ClusterCommand::Move(arguments) => cluster_rebalance::move_partitions(arguments),
         ClusterCommand::Remove { directory, name } => remove_server(directory, name),
         ClusterCommand::Backup(arguments) => cluster_backup::back_up(arguments),
         ClusterCommand::Restore(arguments) => cluster_backup::restore(arguments),
@@ -54,8 +59,8 @@ fn invite_server(arguments: &ClusterInviteArguments) -> Outcome {
     let mut out = Output::standard();
     writeln!(out, "vervet serve --cluster {}", to.display())?;
     eprintln!(
-        "{} is the directory of server {name}: move it to its machine, and start it; it copies the data of another \
-         server, and votes then",
+        "{} is the directory of server {name}: move it to its machine, and start it; it copies its data from other \
+         servers, and votes then",
         to.display()
     );
     out.finish()

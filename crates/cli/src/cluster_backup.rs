@@ -2,16 +2,20 @@
 //! databases from them.
 
 use crate::arguments::{ClusterBackupArguments, ClusterRestoreArguments};
+use crate::bucket_store::{BucketStore, store_of};
 use crate::cluster_shape::{Shape, folder_beside, print_servers, shape};
 use crate::interrupt;
 use crate::output::{self, Outcome, Output};
 use crate::progress::Bar;
+use crate::temporary_folder::TemporaryFolder;
+use std::cell::OnceCell;
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 use vervet::{Environment, Error, Watch};
 use vervet_cluster::{
-    BackedUp, BackupOptions, BackupPoint, CheckedBackup, RestoreOptions, backup_status, check_new, init,
+    BackedUp, BackupOptions, BackupPoint, CheckedBackup, RestoreOptions, backup_status, backup_to_store,
+    check_new, check_stored_backup, init, restore_from_store, stored_backup_status,
 };
 use vervet_model::ThreadLimits;
 
@@ -26,10 +30,24 @@ pub(crate) fn back_up(arguments: &ClusterBackupArguments) -> Outcome {
     let report = |server: &str, bytes: u64| {
         eprintln!("copying {} from server {server}", output::bytes(bytes));
     };
+    let store = store_of(&arguments.backup)?;
+    let limits = ThreadLimits { cancelled: Some(running.token.flag()), ..ThreadLimits::default() };
     let made = {
-        let limits = ThreadLimits { cancelled: Some(running.token.flag()), ..ThreadLimits::default() };
         let _limits = limits.enter();
-        vervet_cluster::backup(&arguments.server, &arguments.backup, &options, &report)?
+        match &store {
+            None => vervet_cluster::backup(&arguments.server, &arguments.backup, &options, &report)?,
+            Some(store) => {
+                let folder = temporary_folder()?;
+                let bar = OnceCell::new();
+                let stored = |done, total| bar.get_or_init(Bar::new).built(done, total, "stored");
+                let (server, scratch) = (&arguments.server, folder.path());
+                let made = backup_to_store(server, store, scratch, &options, &report, &stored);
+                if let Some(bar) = bar.get() {
+                    bar.finish();
+                }
+                made?
+            }
+        }
     };
     running.finish();
     let BackedUp { cluster, point: BackupPoint { time, timestamp }, data_bytes, records } = made;
@@ -57,7 +75,14 @@ pub(crate) fn restore(arguments: &ClusterRestoreArguments) -> Outcome {
     let started = Instant::now();
     let environment = Environment::real();
     // Before a long restore.
-    let status = backup_status(&environment, &arguments.backup)?;
+    let store = store_of(&arguments.backup)?;
+    let limits = ThreadLimits { cancelled: Some(running.token.flag()), ..ThreadLimits::default() };
+    // Requests end by these, and all else by the watches.
+    let _limits = store.is_some().then(|| limits.enter());
+    let status = match &store {
+        None => backup_status(&environment, &arguments.backup)?,
+        Some(store) => stored_backup_status(store, &environment, temporary_folder()?.path())?,
+    };
     let target = match arguments.database {
         true => None,
         false => {
@@ -78,7 +103,14 @@ pub(crate) fn restore(arguments: &ClusterRestoreArguments) -> Outcome {
     let watch = Watch::new("restore").cancelled_by(running.token.as_atomic()).reporting_to(&applied);
     let options =
         RestoreOptions { environment, until: arguments.until, scratch: folder.path(), changes_max: None };
-    let restored = vervet_cluster::restore(&arguments.backup, &options, &watch);
+    let restored = match &store {
+        None => vervet_cluster::restore(&arguments.backup, &options, &watch),
+        Some(store) => {
+            let copied = |done, total| bar.built(done, total, "copied");
+            let copying = Watch::new("restore").cancelled_by(running.token.as_atomic()).reporting_to(&copied);
+            restore_from_store(store, &options, &copying, &watch)
+        }
+    };
     let written = |done, total| bar.built(done, total, "written");
     let watch = Watch::new("restore").cancelled_by(running.token.as_atomic()).reporting_to(&written);
     let made = restored.and_then(|restored| {
@@ -107,14 +139,34 @@ pub(crate) fn restore(arguments: &ClusterRestoreArguments) -> Outcome {
     }
 }
 
-/// `vervet check` of a backup of a cluster.
-pub(crate) fn check(backup: &Path) -> Outcome {
+/// A folder for what is stored, or was.
+fn temporary_folder() -> Result<TemporaryFolder, Error> {
+    TemporaryFolder::new().map_err(|error| {
+        let what = format!("make a folder in {}", std::env::temp_dir().display());
+        Error::io(what, &error).with_hint("TMPDIR names the directory for temporary files")
+    })
+}
+
+/// `vervet check` of a backup of a cluster. `store`: that of the argument, if it is a URL.
+pub(crate) fn check(backup: &Path, store: Option<&BucketStore>) -> Outcome {
     let running = interrupt::start();
     let started = Instant::now();
     let limits = ThreadLimits { cancelled: Some(running.token.flag()), ..ThreadLimits::default() };
     let _limits = limits.enter();
-    let CheckedBackup { status, records, bytes, statements, last } =
-        vervet_cluster::check_backup(backup, &Environment::real())?;
+    let environment = Environment::real();
+    let checked = match store {
+        None => vervet_cluster::check_backup(backup, &environment),
+        Some(store) => {
+            let folder = temporary_folder()?;
+            let bar = Bar::new();
+            let copied = |done, total| bar.built(done, total, "copied");
+            let watch = Watch::new("check").cancelled_by(running.token.as_atomic()).reporting_to(&copied);
+            let checked = check_stored_backup(store, &environment, folder.path(), &watch);
+            bar.finish();
+            checked
+        }
+    };
+    let CheckedBackup { status, records, bytes, statements, last } = checked?;
     running.finish();
     let first = status.points.first().ok_or_else(|| Error::internal("a backup without a point"))?;
     let mut out = Output::standard();

@@ -5,7 +5,7 @@ use crate::output::{self, Failure, Outcome, Output};
 use crate::table::Table;
 use crate::{http_client, server_address};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ impl Status {
             ]);
         }
         table.write("", out)?;
-        if let Some(line) = self.protocols() {
+        for line in self.protocols().into_iter().chain(self.places()) {
             writeln!(out, "\n{line}")?;
         }
         if !silent.is_empty() {
@@ -153,6 +153,26 @@ impl Status {
                 text(asked, "name")
             )
         })
+    }
+
+    /// The partitions that are at fewer servers, or at more, than they are to be; `None`: there are none.
+    fn places(&self) -> Option<String> {
+        let wanted = self.0["replicas"].as_u64()?.min(self.servers().len() as u64);
+        let mut counts = BTreeMap::<u64, u64>::new();
+        for server in self.servers() {
+            let partitions = server["partitions"].as_array().into_iter().flatten().filter_map(Value::as_u64);
+            partitions.for_each(|partition| *counts.entry(partition).or_default() += 1);
+        }
+        let few = counts.values().filter(|count| **count < wanted).count();
+        let command = "run vervet cluster rebalance DIR";
+        match few {
+            0 if counts.values().all(|count| *count == wanted) => None,
+            0 => Some(format!("Some partitions are at more than {wanted} servers: {command}.")),
+            _ => Some(format!(
+                "{few} of {} partitions are at fewer than {wanted} servers: {command}.",
+                counts.len()
+            )),
+        }
     }
 
     /// Where changes go, and what the server that was asked has of them.

@@ -11,12 +11,14 @@
 
 mod arguments;
 mod backup;
+mod bucket_store;
 mod changes;
 mod check;
 mod cluster;
 mod cluster_backup;
 mod cluster_directory;
 mod cluster_load;
+mod cluster_rebalance;
 mod cluster_shape;
 mod cluster_status;
 mod completions;

@@ -1,6 +1,7 @@
 //! `vervet restore`: creates a database from a backup.
 
 use crate::arguments::RestoreArguments;
+use crate::bucket_store::expect_path;
 use crate::interrupt;
 use crate::output::{self, Outcome};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -11,6 +12,11 @@ use vervet::{Database, Environment, Error, ErrorKind};
 
 pub(crate) fn run(arguments: &RestoreArguments) -> Outcome {
     let started = Instant::now();
+    expect_path(
+        &arguments.backup,
+        "backups of clusters are restored by `vervet cluster restore`; copy that of a database to a directory first, \
+         for example with `aws s3 sync`",
+    )?;
     let is_terminal = io::stderr().is_terminal();
     let target = if is_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(None, target);

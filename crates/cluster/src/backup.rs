@@ -81,19 +81,7 @@ pub fn backup(
     options: &BackupOptions,
     report: &dyn Fn(&str, u64),
 ) -> Result<BackedUp> {
-    let map = ClusterMap::read(server)?;
-    if map.voters.is_empty() {
-        let what = "a cluster is backed up where voters take its changes";
-        return Err(Error::new(ErrorKind::Unsupported, what).with_hint(
-            "export the graph of this one (GET /store), or keep the database that it was made from",
-        ));
-    }
-    if options.keep == Some(0) {
-        return Err(Error::new(ErrorKind::Input, "a backup keeps one copy of the data at least"));
-    }
-    let named = map.data.as_deref().and_then(|name| u64::from_str_radix(name, 16).ok());
-    let unnamed = || Error::new(ErrorKind::Input, "the map does not name the data of the cluster");
-    let origin = named.ok_or_else(unnamed)?;
+    let (map, origin) = source_of(server, options)?;
     let environment = &options.environment;
     let mut feed = Feed::new(sources(server, &map, origin)?);
     let mut directory = BackupDirectory::open(environment, to, (&map.name, origin))?;
@@ -144,6 +132,23 @@ pub fn backup(
     }
     directory.write(manifest)?;
     Ok(BackedUp { cluster: map.name, point, data_bytes: Some(bytes.get()), records })
+}
+
+/// The map of a cluster that can be backed up, and the build of its first data.
+pub(crate) fn source_of(server: &Path, options: &BackupOptions) -> Result<(ClusterMap, u64)> {
+    let map = ClusterMap::read(server)?;
+    if map.voters.is_empty() {
+        let what = "a cluster is backed up where voters take its changes";
+        return Err(Error::new(ErrorKind::Unsupported, what).with_hint(
+            "export the graph of this one (GET /store), or keep the database that it was made from",
+        ));
+    }
+    if options.keep == Some(0) {
+        return Err(Error::new(ErrorKind::Input, "a backup keeps one copy of the data at least"));
+    }
+    let named = map.data.as_deref().and_then(|name| u64::from_str_radix(name, 16).ok());
+    let unnamed = || Error::new(ErrorKind::Input, "the map does not name the data of the cluster");
+    Ok((map, named.ok_or_else(unnamed)?))
 }
 
 /// All servers of a cluster, those that vote first, and among them the own one.

@@ -30,8 +30,8 @@ pub const BACKUP_FILE: &str = "backup.toml";
 
 const NEW_FILE: &str = "backup.toml.tmp";
 const LOCK_FILE: &str = "LOCK";
-const BASE: &str = "base-";
-const RECORDS: &str = "records-";
+pub(crate) const BASE: &str = "base-";
+pub(crate) const RECORDS: &str = "records-";
 /// Ends the name of a directory while it is written.
 const UNFINISHED: &str = ".tmp";
 /// Version of the manifest.
@@ -117,9 +117,13 @@ pub struct BackupStatus {
 /// # Errors
 /// Input: there is no backup. Corrupt, Io: it cannot be read.
 pub fn backup_status(environment: &Environment, backup: &Path) -> Result<BackupStatus> {
-    let Manifest { cluster, servers, voters, bases, .. } = Manifest::open(environment, backup)?;
+    Manifest::open(environment, backup).map(status_of)
+}
+
+pub(crate) fn status_of(manifest: Manifest) -> BackupStatus {
+    let Manifest { cluster, servers, voters, bases, .. } = manifest;
     let points = bases.iter().flat_map(|base| &base.points).map(Point::shown).collect();
-    Ok(BackupStatus { cluster, servers, voters, bases: bases.len(), points })
+    BackupStatus { cluster, servers, voters, bases: bases.len(), points }
 }
 
 impl Point {
@@ -246,7 +250,7 @@ impl Manifest {
         if manifest.bases.is_empty() { Err(none("finished backup")) } else { Ok(manifest) }
     }
 
-    fn read(environment: &Environment, backup: &Path) -> Result<Option<Self>> {
+    pub(crate) fn read(environment: &Environment, backup: &Path) -> Result<Option<Self>> {
         let path = backup.join(BACKUP_FILE);
         let bytes = match environment.files.read(&path) {
             Ok(bytes) => bytes,

@@ -47,7 +47,7 @@ pub(crate) fn answer(replica: &Replica, log: u64, request: &[u8], out: &mut Vec<
     }
     let mut reader = Reader::new(request.get(1..).unwrap_or_default());
     let (after, through) = (reader.u64().map_err(wrong)?, reader.u64().map_err(wrong)?);
-    replica.wait_for_more(after, WAIT)?;
+    replica.wait_for_more(after, WAIT);
     let mut at = after;
     loop {
         let mut entries = replica.read(at, ANSWER_BYTES)?;

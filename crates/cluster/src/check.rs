@@ -60,7 +60,8 @@ fn verify(directory: &Path, options: &DatabaseOptions) -> Result<Checked> {
     let own = map.own()?;
     files.verify_files(&own.partitions)?;
     let elsewhere = |entry: &ServerEntry| Some(Arc::new(Elsewhere(entry.name.clone())) as Arc<dyn Remote>);
-    let others = remote_parts(&map, files.build(), false, &elsewhere);
+    let own_partitions = own.partitions.iter().copied().collect();
+    let others = remote_parts(&map, &own_partitions, files.build(), false, &elsewhere);
     let [own_only, _] = files.bases(&own.partitions, &others)?;
     own_only.validate()?;
     let log = log_directory(directory, build);

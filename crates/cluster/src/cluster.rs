@@ -7,6 +7,7 @@ use crate::fetch::{self, FETCH};
 use crate::following::{self, Following};
 use crate::forwarding::{FORWARD, Forwarded, Receiver};
 use crate::generation::{Generation, newest_path};
+use crate::held::Held;
 use crate::identity::open_identity;
 use crate::init::AUTHORITY_FILE;
 use crate::load::adopt;
@@ -15,6 +16,7 @@ use crate::members::{self, Members, Other};
 use crate::merge::{Merge, Place};
 use crate::merging::{Data, Merging};
 use crate::merging_together::Together;
+use crate::moving::{self, LAYOUT};
 use crate::origin::{Origin, has_log};
 use crate::peer_part::PeerPart;
 use crate::rejoin;
@@ -63,6 +65,8 @@ pub struct ClusterStatus {
     pub partitions: usize,
     /// Whether every server has all of them.
     pub is_replicated: bool,
+    /// How many servers are to have each partition, where they may be at different ones.
+    pub replicas: Option<usize>,
     /// Statements of the whole graph.
     pub statements: u64,
     /// What this server knows of changes; `None`: the graph does not change.
@@ -126,7 +130,7 @@ pub(crate) fn open_files(
 
 /// Gives the error of lost files the remedy, where there is one.
 pub(crate) fn rejoin_hint(error: Error, map: &ClusterMap, directory: &Path) -> Error {
-    if map.replicas() > 1 && !map.voters.is_empty() {
+    if map.fewest_replicas() > 1 && !map.voters.is_empty() {
         let command = format!("vervet cluster rejoin {}", directory.display());
         return error.with_hint(format!("if they are lost, let the server take its place again: {command}"));
     }
@@ -215,10 +219,10 @@ impl Requests {
 }
 
 impl Handler for Requests {
-    fn answer(&self, request: &[u8], _protocol: Protocol, out: &mut Vec<u8>) -> Result<()> {
+    fn answer(&self, request: &[u8], protocol: Protocol, out: &mut Vec<u8>) -> Result<()> {
         let answered = if request.first() == Some(&FETCH) {
             let places = self.data.get().and_then(|data| data.places());
-            fetch::answer(&self.environment, &self.directory, places, request, out)
+            fetch::answer(&self.environment, &self.directory, places, (request, protocol), out)
         } else if request.first() == Some(&FORWARD) {
             let answered = self.forwarded.answer(request.get(1..).unwrap_or_default());
             answered.map(|answer| out.extend_from_slice(&answer))
@@ -235,6 +239,9 @@ impl Handler for Requests {
             let not_writer = || Error::new(ErrorKind::Unavailable, "this server does not write, or not yet");
             let database = self.writing.get().ok_or_else(not_writer);
             database.and_then(|database| following::answer((database, self.opening), request, out))
+        } else if request.first() == Some(&LAYOUT) {
+            let together = self.data.get().and_then(|data| data.as_together());
+            moving::answer(self.replica()?, &self.members, together, request, out)
         } else if request.first() == Some(&BACKUP) {
             self.replica().and_then(|replica| backup_feed::answer(replica, self.log, request, out))
         } else if ClusterDriver::is_request(request) {
@@ -281,7 +288,8 @@ impl Cluster {
         };
         let members = Arc::new(Members::new(place, map.clone())?);
         let peers = members.parts();
-        let opened = serving::open(&generation, &map, &members)?;
+        let here = own.partitions.iter().copied().collect();
+        let opened = serving::open(&generation, &here, &map, &members)?;
         let start = generation.start(Arc::clone(&opened.reading));
         // What no other server reads is not held: merged data replace it.
         let opened = if map.is_replicated() { opened.without_data(files.partitioning())? } else { opened };
@@ -372,7 +380,8 @@ impl Cluster {
             [] => None,
             _ if map.is_replicated() => Some(Data::new(data_place(), &generation)),
             _ => {
-                let together = Together::new(data_place(), serving, database.clone(), &generation, start);
+                let held = Held::new(&generation, start, here, (&map, 0));
+                let together = Together::new(data_place(), serving, database.clone(), held);
                 later.iter().try_for_each(|later| together.take(later).map(drop))?;
                 Some(Data::together(data_place(), &generation, together))
             }
@@ -655,6 +664,7 @@ impl Cluster {
             name: map.name.clone(),
             partitions: self.partitions,
             is_replicated: map.is_replicated(),
+            replicas: map.replicas,
             statements: self.database.snapshot().statement_count(),
             changes: self.changes(),
             connections: self.server.connection_count(),

@@ -22,7 +22,7 @@ pub(crate) fn with_remedy(error: Error, directory: &Path) -> Error {
             directory.display()
         ));
     }
-    if ClusterMap::read(directory).is_ok_and(|map| map.replicas() > 1 && !map.voters.is_empty()) {
+    if ClusterMap::read(directory).is_ok_and(|map| map.fewest_replicas() > 1 && !map.voters.is_empty()) {
         return error.with_hint(format!(
             "end the server, and let it take the data of another one: vervet cluster rejoin {}; never put back a copy \
              of its directory that was made earlier",

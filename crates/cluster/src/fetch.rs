@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | nothing | a text: the position of the newest data; a line for each file of the graph: length, name |
 //! | [`LIST`] | a text: of all data a line (position, build); behind it their files: number, length, name |
-//! | [`PLACES`] | a text: position and build of the newest data here, and of those that the server reads |
+//! | [`PLACES`] | a text: position and build of the newest data here, and of those that it reads; an index |
 //! | numbers | the next bytes of that file |
 //!
 //! # Where this is right
@@ -53,25 +53,42 @@ fn failed(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
 /// greater number counts as the later one.
 pub(crate) type DataPlace = (u64, u64);
 
-/// Answers a request, at the server in `directory`. `places`: the newest data that it answers for, and those
-/// that it reads; `None`: all are the newest in its directory.
+/// What a server has, and reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Places {
+    /// The newest data that it answers for.
+    pub(crate) has: DataPlace,
+    /// Those that it reads.
+    pub(crate) reads: DataPlace,
+    /// It reads partitions where they are as of this entry of the log ([`crate::members::Members::index`]).
+    pub(crate) index: u64,
+}
+
+/// Answers a request, at the server in `directory`. `places`: `None`: all are the newest in its directory.
+///
 ///
 /// # Errors
 /// Unavailable: it has other data by now. Corrupt: it is no such request.
 pub(crate) fn answer(
     environment: &Environment,
     directory: &Path,
-    places: Option<(DataPlace, DataPlace)>,
-    request: &[u8],
+    places: Option<Places>,
+    (request, protocol): (&[u8], Protocol),
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match request.get(1..).unwrap_or_default() {
         [] => list_all(&Generation::open(environment, directory)?, environment, out),
         [LIST] => list_present(environment, directory, out),
         [PLACES] => {
-            let newest = || Generation::open(environment, directory).map(|newest| newest.place());
-            let (has, reads) = places.map_or_else(|| newest().map(|newest| (newest, newest)), Ok)?;
+            let newest = || -> Result<Places> {
+                let newest = Generation::open(environment, directory)?.place();
+                Ok(Places { has: newest, reads: newest, index: 0 })
+            };
+            let Places { has, reads, index } = places.map_or_else(newest, Ok)?;
             out.extend_from_slice(format!("{} {:x} {} {:x}", has.0, has.1, reads.0, reads.1).as_bytes());
+            if protocol >= Protocol::LAYOUTS {
+                out.extend_from_slice(format!(" {index}").as_bytes());
+            }
             Ok(())
         }
         numbers => piece(environment, directory, numbers, out),
@@ -112,7 +129,7 @@ fn piece(environment: &Environment, directory: &Path, numbers: &[u8], out: &mut 
     let (position, file) = (reader.u64().map_err(wrong)?, reader.u64().map_err(wrong)?);
     let offset = reader.u64().map_err(wrong)?;
     let replaced = || Error::new(ErrorKind::Unavailable, "this server does not have these data any more");
-    let path = data_path(directory, position);
+    let path = data_path(environment, directory, position);
     if !environment.files.exists(&path).map_err(failed("read", &path))? {
         return Err(replaced());
     }
@@ -188,24 +205,26 @@ fn read_file(line: &str) -> Option<(u64, String)> {
     is_name.then_some((length.parse().ok()?, name.to_owned()))
 }
 
-/// The newest data that a server has, and those that it reads.
+/// What a server has, and reads.
 ///
 /// # Errors
 /// Unavailable: it does not answer.
-pub(crate) fn places(source: &PeerPart) -> Result<(DataPlace, DataPlace)> {
+pub(crate) fn places(source: &PeerPart) -> Result<Places> {
     let bytes = source.send(&[FETCH, PLACES])?.receive()?;
     let places = std::str::from_utf8(&bytes).ok().and_then(read_places);
     let what = || format!("an answer of server {}", source.name());
     places.ok_or_else(|| Error::corrupt(what(), "it does not say which data the server has"))
 }
 
-fn read_places(text: &str) -> Option<(DataPlace, DataPlace)> {
+fn read_places(text: &str) -> Option<Places> {
     let mut words = text.split(' ');
     let mut place = || -> Option<DataPlace> {
         Some((words.next()?.parse().ok()?, u64::from_str_radix(words.next()?, 16).ok()?))
     };
-    let places = (place()?, place()?);
-    words.next().is_none().then_some(places)
+    let (has, reads) = (place()?, place()?);
+    // For a server of protocol 8 partitions do not move.
+    let index = words.next().map_or(Some(u64::MAX), |index| index.parse().ok())?;
+    words.next().is_none().then_some(Places { has, reads, index })
 }
 
 /// What a server fetches.
@@ -445,8 +464,10 @@ mod tests {
         let good = "5\n30 dictionary.vvd\n7 partition-0.vvs";
         assert_eq!(read_all(good, 9), Some(Held { position: 5, build: 9, files: files.into() }));
         assert_eq!(read_all("5\n30", 9), None);
-        assert_eq!(read_places("7 ff 3 0"), Some(((7, 255), (3, 0))));
-        for text in ["", "7", "7 ff 3", "7 ff 3 0 1", "x ff 3 0", "7 g 3 0"] {
+        let places = |index| Some(Places { has: (7, 255), reads: (3, 0), index });
+        assert_eq!(read_places("7 ff 3 0"), places(u64::MAX));
+        assert_eq!(read_places("7 ff 3 0 12"), places(12));
+        for text in ["", "7", "7 ff 3", "7 ff 3 0 x", "7 ff 3 0 1 2", "x ff 3 0", "7 g 3 0"] {
             assert_eq!(read_places(text), None, "{text}");
         }
     }

@@ -2,13 +2,13 @@
 //!
 //! A request is [`FORWARD`] and bytes that only the servers above this crate read; so is the answer. Their
 //! sender has checked the credentials of the client, and the receiver checks them again. A server that is
-//! about to end takes no more of them: its answer is empty, nothing was changed, and the sender asks the next
-//! leader.
+//! about to end, or does not answer clients yet, takes none of them: its answer is empty, nothing was
+//! changed, and the sender asks the next leader, or the same one later.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use vervet_model::{Error, ErrorKind, Result, lock};
+use vervet_model::{Result, lock};
 
 /// Kind of the requests: none of those of partitions, tasks, followers, voters and data.
 pub(crate) const FORWARD: u8 = 99;
@@ -65,10 +65,10 @@ impl Receiver {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Answers a request; empty: nothing was changed, since this server is about to end.
+    /// Answers a request; empty: nothing was changed, since this server is about to end, or not up yet.
     ///
     /// # Errors
-    /// Unavailable: the server is not up yet. Those of the receiver.
+    /// Those of the receiver.
     pub(crate) fn answer(&self, request: &[u8]) -> Result<Vec<u8>> {
         let _running = {
             let mut state = lock(&self.0.state);
@@ -78,8 +78,10 @@ impl Receiver {
             state.running += 1;
             Running(&self.0)
         };
-        let not_up = || Error::new(ErrorKind::Unavailable, "this server does not answer clients yet");
-        (self.0.answer.get().ok_or_else(not_up)?)(request)
+        match self.0.answer.get() {
+            Some(answer) => answer(request),
+            None => Ok(Vec::new()),
+        }
     }
 }
 

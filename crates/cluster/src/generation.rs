@@ -1,10 +1,11 @@
 //! The data of a server: those that it was made with, or later ones into which changes were merged.
 //!
 //! # Shape
-//! `data/` has the first ones. `data-<position>/` has later ones: the graph with all changes up to that
-//! position of the log of changes. In both, [`CHECKPOINT_FILE`] says what the files of a graph do not: the
-//! build of the first data, which is part of the identity of the cluster; the position and the last commit;
-//! constraints. Without it, as in data of an earlier version: no changes and no constraints.
+//! `data/` has the first ones, or `data-0/` if they were copied from other servers. `data-<position>/` has
+//! later ones: the graph with all changes up to that position of the log of changes. In all of them,
+//! [`CHECKPOINT_FILE`] says what the files of a graph do not: the build of the first data, which is part of
+//! the identity of the cluster; the position and the last commit; constraints. Without it, as in data of an
+//! earlier version: no changes and no constraints.
 //! # Invariants
 //! 1. A directory is whole or not there: it is written as `….tmp` and renamed when all of it is durable.
 //! 2. The log has all entries behind the newest data. Older data are removed when newer ones are durable and
@@ -13,6 +14,7 @@
 
 use crate::files::create_private;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::io::ErrorKind::NotFound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -150,8 +152,10 @@ pub(crate) fn newest_path(environment: &Environment, directory: &Path) -> Result
 }
 
 /// The directory of the data of a server with the changes up to a position.
-pub(crate) fn data_path(directory: &Path, position: u64) -> PathBuf {
-    if position == 0 { directory.join(DATA) } else { path_of(directory, position) }
+pub(crate) fn data_path(environment: &Environment, directory: &Path, position: u64) -> PathBuf {
+    let path = path_of(directory, position);
+    let is_there = position > 0 || environment.files.exists(&path).unwrap_or(false);
+    if is_there { path } else { directory.join(DATA) }
 }
 
 /// Removes all data of a server but those in `kept`.
@@ -174,6 +178,16 @@ impl Generation {
     /// All partitions of the graph.
     pub(crate) fn all_partitions(&self) -> Vec<usize> {
         (0..self.files.partitioning().count()).collect()
+    }
+
+    /// Those of these partitions whose files are here.
+    pub(crate) fn present(&self, environment: &Environment, of: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let names = self.file_names();
+        let is_here = |partition: &usize| {
+            let name = names.get(*partition + 1);
+            name.is_some_and(|name| environment.files.exists(&self.path.join(name)).unwrap_or(false))
+        };
+        of.iter().copied().filter(is_here).collect()
     }
 
     /// Compares every byte of the files of these partitions with the catalog, and opens them if they are all.

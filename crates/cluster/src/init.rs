@@ -138,6 +138,8 @@ pub fn check_new(options: &InitOptions, directory: &Path) -> Result<ClusterMap> 
         cluster: None,
         writer: options.writer.clone(),
         voters: options.voters.clone(),
+        // Only voters can have partitions that move.
+        replicas: (!has_all && options.voters.len() == count).then_some(options.replicas),
         servers,
     };
     map.check()?;

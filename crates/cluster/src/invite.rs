@@ -7,9 +7,11 @@
 
 use crate::files::{create_private, failed};
 use crate::init::{AUTHORITY_FILE, write_identity, write_text};
+use crate::layout::spread;
 use crate::map::{ClusterMap, MAP_FILE, ServerEntry, is_address};
 use crate::members::numbered;
 use crate::voting::{Beginning, mark_new};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -32,7 +34,7 @@ pub struct InviteOptions {
 /// the authority in the file `authority_key`.
 ///
 /// # Errors
-/// Unsupported: the servers of the cluster do not have the whole graph each, or have no voters. Input: the
+/// Unsupported: not all servers of the cluster vote. Input: the
 /// name is in use, a file is missing, `new` is not empty, or the key is that of another authority. Io:
 /// nothing stays.
 pub fn invite(
@@ -44,10 +46,11 @@ pub fn invite(
 ) -> Result<()> {
     let map = ClusterMap::read(directory)?;
     let own = map.own()?;
-    if !map.is_replicated() || map.voters.is_empty() {
-        let what = "servers join where every server has the whole graph, and voters its changes";
+    let has_silent = map.servers.iter().any(|entry| !map.voters.contains(&entry.name));
+    if map.voters.is_empty() || has_silent && !map.is_replicated() {
+        let what = "servers join where all servers vote";
         return Err(Error::new(ErrorKind::Unsupported, what)
-            .with_hint("make such a cluster: vervet cluster init --replicas N --voters N"));
+            .with_hint("make such a cluster: vervet cluster init --voters N"));
     }
     let unnamed = || Error::new(ErrorKind::Input, "the map does not name the data of the cluster");
     let origin = map.origin().ok_or_else(unnamed)?;
@@ -75,8 +78,11 @@ pub fn invite(
         address: options.address.clone(),
         http: options.http.clone(),
         number: Some(free_number(environment, &joined)?),
-        partitions: own.partitions.clone(),
+        partitions: if map.is_replicated() { own.partitions.clone() } else { share(&map) },
     });
+    if !map.is_replicated() {
+        joined.replicas = Some(map.replicas_wanted());
+    }
     joined.voters.push(options.name.clone());
     (joined.server, joined.bind) = (options.name.clone(), None);
     // The other voters may have changed since this map was written; the leader counts them.
@@ -97,6 +103,17 @@ pub fn invite(
     write().inspect_err(|_| {
         _ = fs::remove_dir_all(new);
     })
+}
+
+/// The partitions of a server that joins those of a map: it has them besides the others, until they give
+/// theirs away (`rebalance.rs`).
+fn share(map: &ClusterMap) -> Vec<usize> {
+    let of = |entry: &ServerEntry| entry.partitions.iter().copied().collect();
+    let mut now: Vec<BTreeSet<usize>> = map.servers.iter().map(of).collect();
+    now.push(BTreeSet::new());
+    let shares = spread(&now, &|_| true, map.replicas_wanted());
+    let own = shares.into_iter().next_back().unwrap_or_default();
+    if own.is_empty() { map.partitions().into_iter().take(1).collect() } else { own.into_iter().collect() }
 }
 
 /// A number that no server of the map has. At random: servers that are invited at the same time do not know

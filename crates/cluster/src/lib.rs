@@ -12,9 +12,11 @@
 //! `voting`: changes whose log several servers have. `generation`: the data of a server, with more changes
 //! in them from time to time. `serving`: which of them it answers others with. `members`: the servers at
 //! present, which join (`invite`) and leave (`remove`). `forwarding`: requests of clients for the server
-//! that takes changes. `merging`, `merging_together`: making them. `fetch`: copying them from another
-//! server. `backup`: copying data and log to a directory (`backup_directory`), by requests of their own
-//! (`backup_feed`). `restore`: the graph of such a copy. `check_backup`: verifying it.
+//! that takes changes. `merging`, `merging_together`: making them; `held`: those that are open. `fetch`:
+//! copying them from another server. `moving`: partitions that go to other servers, which an operator asks
+//! for (`rebalance`). `backup`: copying data and log to a directory (`backup_directory`), by requests of
+//! their own (`backup_feed`). `restore`: the graph of such a copy. `check_backup`: verifying it.
+//! `stored_backup`: the same where the copy is not a directory (`backup_store`).
 //! # Not here
 //! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
 #![forbid(unsafe_code)]
@@ -22,6 +24,7 @@
 mod backup;
 mod backup_directory;
 mod backup_feed;
+mod backup_store;
 mod changes_status;
 mod check;
 mod check_backup;
@@ -32,6 +35,7 @@ mod files;
 mod following;
 mod forwarding;
 mod generation;
+mod held;
 mod identity;
 mod init;
 mod invite;
@@ -42,20 +46,24 @@ mod members;
 mod merge;
 mod merging;
 mod merging_together;
+mod moving;
 mod origin;
 mod peer_part;
 mod reachability;
+mod rebalance;
 mod rejoin;
 mod remove;
 mod restore;
 mod serving;
 mod storage;
+mod stored_backup;
 mod voter_log;
 mod voting;
 mod writer_log;
 
 pub use backup::{BackedUp, BackupOptions, backup};
 pub use backup_directory::{BACKUP_FILE, BackupPoint, BackupStatus, backup_status};
+pub use backup_store::{BackupStore, StoredObject, StoredText};
 pub use changes_status::{ChangesStatus, VotersStatus};
 pub use check::{Checked, check};
 pub use check_backup::{CheckedBackup, check_backup};
@@ -65,8 +73,10 @@ pub use init::{AUTHORITY_KEY_FILE, InitOptions, check_new, init, init_empty, ren
 pub use invite::{InviteOptions, invite};
 pub use load::{ClusterLoadOptions, ClusterLoadReport, LoadEvent, load};
 pub use map::{ClusterMap, MAP_FILE, ServerEntry};
+pub use rebalance::{Rebalance, RebalanceEvent, RebalancePlan, plan_rebalance, rebalance};
 pub use rejoin::{Rejoined, rejoin};
 pub use remove::remove;
 pub use restore::{RestoreOptions, Restored, Until, restore};
 pub use storage::ClusterStorage;
+pub use stored_backup::{backup_to_store, check_stored_backup, restore_from_store, stored_backup_status};
 pub use vervet_driver_cluster::ClusterCounts;

@@ -43,6 +43,10 @@ pub struct ClusterMap {
     /// who does.
     #[serde(default)]
     pub voters: Vec<String>,
+    /// Partitions may be at different servers, even if none are at present: how many servers are to have
+    /// each. `None`, in a map of an earlier version: as many as have each.
+    #[serde(default)]
+    pub replicas: Option<usize>,
     /// All servers.
     pub servers: Vec<ServerEntry>,
 }
@@ -119,6 +123,7 @@ impl ClusterMap {
         if !self.voters.is_empty() {
             text.push_str(&format!("voters = {:?}\n", self.voters));
         }
+        self.replicas.iter().for_each(|replicas| text.push_str(&format!("replicas = {replicas}\n")));
         for entry in &self.servers {
             text.push_str("\n[[servers]]\n");
             let mut line = |key: &str, value: &str| text.push_str(&format!("{key} = \"{value}\"\n"));
@@ -170,6 +175,9 @@ impl ClusterMap {
         }
         if self.voters.iter().collect::<BTreeSet<_>>().len() < self.voters.len() {
             return wrong("`voters` names a server twice".to_owned());
+        }
+        if self.replicas == Some(0) {
+            return wrong("`replicas` is at least 1".to_owned());
         }
         if self.voters.len() > VOTERS_MAX {
             return wrong(format!("there are at most {VOTERS_MAX} voters"));
@@ -262,21 +270,31 @@ impl ClusterMap {
         entry.number.map_or_else(rank, u64::from)
     }
 
-    /// Whether every server has all partitions, so that none needs another one to read.
+    /// Whether every server has all partitions, now and later, so that none needs another one to read.
     #[must_use]
     pub fn is_replicated(&self) -> bool {
+        self.replicas.is_none() && self.are_all_equal()
+    }
+
+    fn are_all_equal(&self) -> bool {
         let of = |entry: &ServerEntry| entry.partitions.iter().copied().collect::<BTreeSet<_>>();
         self.servers.len() > 1 && self.servers.windows(2).all(|two| of(&two[0]) == of(&two[1]))
     }
 
     /// How many servers have each partition, at least.
     #[must_use]
-    pub fn replicas(&self) -> usize {
+    pub fn fewest_replicas(&self) -> usize {
         let mut counts = BTreeMap::<usize, usize>::new();
         for partition in self.servers.iter().flat_map(|entry| &entry.partitions) {
             *counts.entry(*partition).or_default() += 1;
         }
         counts.into_values().min().unwrap_or(1)
+    }
+
+    /// How many servers are to have each partition.
+    #[must_use]
+    pub fn replicas_wanted(&self) -> usize {
+        self.replicas.unwrap_or_else(|| self.fewest_replicas()).max(1)
     }
 
     /// All partitions.
@@ -337,6 +355,7 @@ mod tests {
             cluster: None,
             writer: Some("a".to_owned()),
             voters: Vec::new(),
+            replicas: None,
             servers,
         }
     }
@@ -353,7 +372,11 @@ mod tests {
         copies.servers[1].partitions = vec![0, 1, 2, 3];
         assert!(copies.is_replicated());
         let without = |map: &ClusterMap, name: &str| map.partitions_without(|entry| entry.name == name);
-        assert_eq!((map().replicas(), copies.replicas()), (1, 2));
+        assert_eq!((map().fewest_replicas(), copies.fewest_replicas()), (1, 2));
+        copies.replicas = Some(2);
+        assert!(!copies.is_replicated(), "they may move");
+        std::fs::write(directory.path().join(MAP_FILE), copies.to_text()).expect("written");
+        assert_eq!(ClusterMap::read(directory.path()).expect("a map"), copies);
         assert_eq!(without(&map(), "a"), BTreeSet::from([0, 2]));
         assert_eq!(without(&copies, "a"), BTreeSet::new());
     }

@@ -10,7 +10,8 @@ use vervet_model::Result;
 #[derive(Clone, Debug)]
 pub(crate) struct Merged {
     pub(crate) start: Start,
-    /// The graph up to there over the data before; `None`: it is made when it is needed.
+    /// The graph up to there over the data before; `None`: it is made when it is needed, by a leader that
+    /// gives its leadership up if it cannot make it.
     pub(crate) applied: Option<Applied>,
 }
 

@@ -11,7 +11,7 @@
 //! the graph meanwhile, and the log since the merge before. A leader reads its log again for it, and has the
 //! changes in memory twice meanwhile.
 
-use crate::fetch::{DataPlace, Wanted, fetch};
+use crate::fetch::{Places, Wanted, fetch};
 use crate::generation::{self, Generation, remove_older};
 use crate::merge::{Merge, Merged, Place};
 use crate::merging_together::Together;
@@ -76,15 +76,19 @@ impl Data {
     /// Position of the data that this server reads.
     pub(crate) fn position(&self) -> u64 {
         match &self.together {
-            Some(together) => together.reads().0,
+            Some(together) => together.places().reads.0,
             None => self.position.load(Ordering::Relaxed),
         }
     }
 
-    /// The newest data that this server answers for, and those that it reads, if others have other partitions
-    /// of them.
-    pub(crate) fn places(&self) -> Option<(DataPlace, DataPlace)> {
-        self.together.as_ref().map(|together| (together.has(), together.reads()))
+    /// What this server has and reads, if others have other partitions.
+    pub(crate) fn places(&self) -> Option<Places> {
+        self.together.as_ref().map(Together::places)
+    }
+
+    /// The data of this server, if others have other partitions of them.
+    pub(crate) fn as_together(&self) -> Option<&Together> {
+        self.together.as_ref()
     }
 
     /// Whether other servers read data that this one does not have.

@@ -1,10 +1,16 @@
-//! Merging changes into new data where servers have different partitions of the graph.
+//! Merging changes into new data, and moving partitions, where servers have different partitions of the
+//! graph.
 //!
-//! # Shape
+//! # Merging
 //! The server that leads copies the partitions that its data lack, applies the log to them, and writes the
 //! graph as new data with all partitions. The others see that it has them, and copy their own partitions of
 //! them. When every server has its share, each goes over to the new data on its own, and answers the others
 //! for the data before as long as one of them reads those.
+//! # Moving
+//! A server that is to have more partitions copies them, and answers for them ([`Together::gain`]). The log
+//! then says where partitions are from now on (`moving.rs`). Each server opens its data again, with the parts
+//! of the graph where they are now, and goes over to them as to new data. One that has given partitions away
+//! answers for them as long as another one may read them there.
 //! # Why this is right
 //! Terms and edges keep their numbers, so the records behind fit the new data. A request says the build that
 //! it is for, so no server reads two builds as one graph.
@@ -15,13 +21,15 @@
 //! The whole graph is written by one server, which has it twice on its disk meanwhile. The others copy their
 //! share.
 
-use crate::fetch::{self, DataPlace, Wanted};
+use crate::fetch::{self, DataPlace, Places, Wanted};
 use crate::generation::{self, Generation, remove_older};
+use crate::held::Held;
 use crate::map::ClusterMap;
 use crate::members;
 use crate::merge::{Merge, Merged, Place};
 use crate::peer_part::PeerPart;
 use crate::serving::{self, Serving};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -43,19 +51,20 @@ const AGAIN_TIME: Duration = Duration::from_secs(60);
 /// Time in which all servers get their share of new data; else the leader writes others.
 const STALLED_TIME: Duration = Duration::from_secs(300);
 
-/// Data that this server has opened.
-#[derive(Clone, Debug)]
-struct Held {
-    place: DataPlace,
-    /// Of the base over them.
-    number: u64,
-    start: Start,
-    statements: u64,
-}
+/// What another server has: zeros if it is late with its answer. `None`: it is unreachable.
+type Other = (String, Option<Places>);
 
-/// What another server has: its newest data, and those that it reads; none of both if it is late with its
-/// answer. `None`: it is unreachable.
-type Other = (String, Option<(DataPlace, DataPlace)>);
+/// How long a server has partitions for which it was asked, and which are not its own yet.
+const GAIN_TIME: Duration = Duration::from_secs(600);
+
+/// Partitions that this server is to get.
+struct Gain {
+    partitions: BTreeSet<usize>,
+    /// When it was asked last.
+    asked: Instant,
+    /// Why the last attempt to copy them has failed.
+    failure: Option<Error>,
+}
 
 /// See the header of this file.
 pub(crate) struct Together {
@@ -68,35 +77,29 @@ pub(crate) struct Together {
     work: Mutex<()>,
     /// Since when no server that answers reads older data than this one.
     settled: Mutex<Option<Instant>>,
-    /// The data that this server went over to last, as the leader, and when.
-    went_over: Mutex<Option<(DataPlace, Instant)>>,
+    /// Number of the base that this server went over to last, as the leader, and when.
+    went_over: Mutex<Option<(u64, Instant)>>,
     /// Since when this server does not go over to newer data.
     stalled: Mutex<Option<Instant>>,
     /// Others read data that this server does not read, or may do so.
     is_behind: AtomicBool,
+    gain: Mutex<Option<Gain>>,
 }
 
 impl Together {
-    /// `start`: that of the data of `generation`, which the database reads. Later ones are to be taken
-    /// ([`Together::take`]).
-    pub(crate) fn new(
-        place: Place,
-        serving: Arc<Serving>,
-        database: Database,
-        generation: &Generation,
-        start: Start,
-    ) -> Self {
-        let held = Mutex::new(vec![Held::new(generation, start)]);
+    /// `held`: what the database reads. Later ones are to be taken ([`Together::take`]).
+    pub(crate) fn new(place: Place, serving: Arc<Serving>, database: Database, held: Held) -> Self {
         Self {
             place,
             serving,
             database,
-            held,
+            held: Mutex::new(vec![held]),
             work: Mutex::default(),
             settled: Mutex::default(),
             went_over: Mutex::default(),
             stalled: Mutex::default(),
             is_behind: AtomicBool::new(true),
+            gain: Mutex::default(),
         }
     }
 
@@ -104,9 +107,20 @@ impl Together {
         lock(&self.held).last().cloned().ok_or_else(|| Error::internal("this server has no data"))
     }
 
-    /// The newest data that this server answers for.
-    pub(crate) fn has(&self) -> DataPlace {
-        lock(&self.held).last().map_or((0, 0), |newest| newest.place)
+    /// What this server has, and reads.
+    pub(crate) fn places(&self) -> Places {
+        // Before the map.
+        let index = self.place.members.index();
+        let map = self.place.members.map();
+        let Some(reads) = self.reads() else { return Places { has: (0, 0), reads: (0, 0), index: 0 } };
+        let has = lock(&self.held).last().map_or((0, 0), |newest| newest.place);
+        let index = match map.voters.contains(&map.server) {
+            true if reads.is_of(&map) => index,
+            true => reads.index,
+            // Partitions do not move where one does not vote.
+            false => u64::MAX,
+        };
+        Places { has, reads: reads.place, index }
     }
 
     /// Statements of the newest data.
@@ -115,14 +129,35 @@ impl Together {
     }
 
     /// The data that this server reads.
-    pub(crate) fn reads(&self) -> DataPlace {
+    fn reads(&self) -> Option<Held> {
         let number = self.database.base_number();
         let held = lock(&self.held);
-        held.iter()
-            .rev()
-            .find(|held| held.number == number)
-            .or(held.first())
-            .map_or((0, 0), |held| held.place)
+        held.iter().rev().find(|held| held.number == number).or(held.first()).cloned()
+    }
+
+    /// The partitions that this server is to have the files of.
+    fn wanted(&self, map: &ClusterMap) -> Result<BTreeSet<usize>> {
+        let mut gain = lock(&self.gain);
+        if gain.as_ref().is_some_and(|gain| gain.asked.elapsed() > GAIN_TIME) {
+            *gain = None;
+        }
+        let own = map.own()?.partitions.iter();
+        Ok(own.chain(gain.iter().flat_map(|gain| &gain.partitions)).copied().collect())
+    }
+
+    /// Asks this server to copy partitions, and to have them until it is not asked any more; `true`: it has
+    /// them, and answers for them.
+    ///
+    /// # Errors
+    /// The last attempt to copy them has failed so. The next one follows.
+    pub(crate) fn gain(&self, partitions: &BTreeSet<usize>) -> Result<bool> {
+        let mut gain = lock(&self.gain);
+        let failure = gain.take().filter(|gain| gain.partitions == *partitions).and_then(|gain| gain.failure);
+        *gain = Some(Gain { partitions: partitions.clone(), asked: Instant::now(), failure: None });
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok(self.newest()?.here.is_superset(partitions)),
+        }
     }
 
     /// Whether other servers read later data than this one, and may not answer for those that it reads.
@@ -145,8 +180,9 @@ impl Together {
     fn copy(&self, least: DataPlace) -> Result<Start> {
         let Place { environment, directory, origin, members } = &self.place;
         let map = members.map();
-        let count = map.partitions().len();
-        let wanted = Wanted { origin: *origin, least, partitions: &map.own()?.partitions, count };
+        let partitions: Vec<usize> = self.wanted(&map)?.into_iter().collect();
+        let wanted =
+            Wanted { origin: *origin, least, partitions: &partitions, count: map.partitions().len() };
         let report = |server: &str, bytes: u64| {
             tracing::info!(
                 target: "vervet",
@@ -161,11 +197,46 @@ impl Together {
     pub(crate) fn take(&self, generation: &Generation) -> Result<Start> {
         (*lock(&self.settled), *lock(&self.stalled)) = (None, None);
         let members = &self.place.members;
-        let opened = serving::open(generation, &members.map(), members)?;
+        // Before the map.
+        let index = members.index();
+        let map = members.map();
+        let here = generation.present(&self.place.environment, &self.wanted(&map)?);
+        let opened = serving::open(generation, &here, &map, members)?;
         let start = generation.start(Arc::clone(&opened.reading));
         self.serving.add(&opened);
-        lock(&self.held).push(Held::new(generation, start.clone()));
+        lock(&self.held).push(Held::new(generation, start.clone(), here, (&map, index)));
         Ok(start)
+    }
+
+    /// Copies partitions that this server is to have, and opens its data again if it has others now, or
+    /// others have.
+    fn adapt(&self) -> Result<()> {
+        let Place { environment, directory, members, .. } = &self.place;
+        let (newest, map) = (self.newest()?, members.map());
+        let wanted = self.wanted(&map)?;
+        if newest.here == wanted && newest.is_of(&map) {
+            return Ok(());
+        }
+        let _work = lock(&self.work);
+        let path = generation::data_path(environment, directory, newest.place.0);
+        let generation = Generation::open_at(environment, path)?;
+        if generation.place() != newest.place {
+            return Ok(());
+        }
+        let lacking: Vec<usize> = wanted.difference(&newest.here).copied().collect();
+        let copied = match lacking.as_slice() {
+            [] => Ok(()),
+            lacking => fetch::complete(environment, &generation, lacking, &members.parts()),
+        };
+        if let Err(error) = &copied
+            && let Some(gain) = &mut *lock(&self.gain)
+        {
+            gain.failure = Some(error.clone());
+        }
+        if generation.present(environment, &wanted) != newest.here || !newest.is_of(&map) {
+            self.take(&generation)?;
+        }
+        copied
     }
 
     /// Takes the next step of those in the header of this file. `is_due`: whether changes are to be merged.
@@ -179,15 +250,19 @@ impl Together {
             self.is_behind.store(false, Ordering::Relaxed);
             return Ok(());
         }
+        // Data that are not replaced are as good as before.
+        let adapted = self.adapt();
         let others = self.ask_others();
-        let (newest, reads) = (self.newest()?, self.reads());
+        let (newest, own) = (self.newest()?, self.places());
         let answers = || others.iter().filter_map(|(_, places)| *places);
         let is_behind = |was_behind: bool| {
-            let latest = answers().map(|(_, reads)| reads).max().unwrap_or_default();
-            latest > newest.place || was_behind && latest > reads
+            let latest = answers().map(|places| places.reads).max().unwrap_or_default();
+            let moved = answers().map(|places| places.index).filter(|index| *index < u64::MAX).max();
+            latest > newest.place || was_behind && (latest > own.reads || moved > Some(own.index))
         };
         self.is_behind.store(is_behind(self.is_behind()), Ordering::Relaxed);
-        if let Some(later) = answers().map(|(has, _)| has).filter(|has| *has > newest.place).max() {
+        adapted?;
+        if let Some(later) = answers().map(|places| places.has).filter(|has| *has > newest.place).max() {
             let copied = {
                 let _work = lock(&self.work);
                 self.copy(later).map(drop)
@@ -205,10 +280,12 @@ impl Together {
                     false => Ok(()),
                 };
             }
-            return self.go_over(of, &newest, reads.0);
+            return self.go_over(of, &newest, own.reads.0);
         }
         // A follower that has begun again still shows the data before.
-        if reads == newest.place && answers().all(|(_, reads)| reads >= newest.place) {
+        let is_over = self.reads().is_some_and(|reads| reads.number == newest.number);
+        let has_gone_over = |places: Places| places.reads >= newest.place && places.index >= newest.index;
+        if is_over && answers().all(has_gone_over) {
             self.retire(&newest, &others);
             if of.leads() && is_due() {
                 self.merge(of, cancelled)?;
@@ -237,7 +314,8 @@ impl Together {
         let ask = |other: &Arc<members::Other>| {
             let deadline = Some((Instant::now() + ASK_TIME, ASK_TIME));
             let _limits = ThreadLimits { deadline, ..ThreadLimits::current() }.enter();
-            let late = other.reachability.reason().is_none().then_some(((0, 0), (0, 0)));
+            let late = Places { has: (0, 0), reads: (0, 0), index: 0 };
+            let late = other.reachability.reason().is_none().then_some(late);
             (other.part.name().to_owned(), fetch::places(&other.part).ok().or(late))
         };
         self.place.members.others().iter().map(ask).collect()
@@ -246,16 +324,21 @@ impl Together {
     /// Goes over to the newest data, which all servers have.
     fn go_over(&self, of: &dyn Merge, newest: &Held, reads: u64) -> Result<()> {
         let has_failed = lock(&self.went_over)
-            .is_some_and(|(place, at)| place == newest.place && at.elapsed() < AGAIN_TIME);
+            .is_some_and(|(number, at)| number == newest.number && at.elapsed() < AGAIN_TIME);
         if of.is_pending() || of.leads() && has_failed {
             return Ok(());
         }
         let mut applied = None;
         if of.leads() {
-            *lock(&self.went_over) = Some((newest.place, Instant::now()));
+            *lock(&self.went_over) = Some((newest.number, Instant::now()));
             let number = of.start_number();
-            let start = lock(&self.held).iter().find(|held| held.number == number).cloned();
-            applied = start.map(|held| of.applied_over(held.start, Some(newest.place.0))).transpose()?;
+            let before = lock(&self.held).iter().find(|held| held.number == number).cloned();
+            let are_moved = before.as_ref().is_some_and(|held| !held.is_of(&self.place.members.map()));
+            applied = match before.map(|held| of.applied_over(held.start, Some(newest.place.0))).transpose() {
+                // Servers have left that had partitions of the data before.
+                Err(error) if error.kind() == ErrorKind::Unavailable && are_moved => None,
+                applied => applied?,
+            };
         }
         of.go_on_from(Merged { start: newest.start.clone(), applied }, reads)
     }
@@ -267,15 +350,15 @@ impl Together {
         let since = *lock(&self.settled).get_or_insert_with(Instant::now);
         let has_older = lock(&self.held).len() > 1;
         if has_older && since.elapsed() > RETIRE_TIME {
-            self.serving.keep_only(newest.place.1);
-            lock(&self.held).retain(|held| held.place == newest.place);
+            self.serving.keep_newest();
+            lock(&self.held).retain(|held| held.number == newest.number);
         }
         let Place { environment, directory, members, .. } = &self.place;
         // A server that is away copies its share from those that have it when it is back.
         let map = members.map();
         if !has_older && is_everywhere(newest, &map, others) {
             remove_older(environment, directory, newest.place.0);
-            remove_foreign(environment, directory, newest.place.0, &map);
+            remove_foreign(environment, directory, newest);
         }
     }
 
@@ -299,14 +382,16 @@ impl Together {
         let number = of.start_number();
         let held = lock(&self.held).iter().find(|held| held.number == number).cloned();
         let held = held.ok_or_else(|| Error::internal("the data of this server are not known"))?;
-        let before = Generation::open_at(environment, generation::data_path(directory, held.place.0))?;
-        if before.place() != held.place || of.is_pending() || self.reads() != held.place {
+        let before =
+            Generation::open_at(environment, generation::data_path(environment, directory, held.place.0))?;
+        let reads = self.reads().map(|reads| reads.number);
+        if before.place() != held.place || of.is_pending() || reads != Some(held.number) {
             let what = "the servers have not gone on yet from the data that were merged last";
             return Err(Error::new(ErrorKind::Unavailable, what).with_hint("try again later"));
         }
         fetch::complete(environment, &before, &before.all_partitions(), &members.parts())?;
         let applied = of.applied_over(before.whole()?, None)?;
-        if applied.position <= self.has().0 {
+        if applied.position <= self.places().has.0 {
             return Ok(false);
         }
         if !of.leads() {
@@ -326,35 +411,24 @@ impl Together {
     }
 }
 
-impl Held {
-    fn new(generation: &Generation, start: Start) -> Self {
-        Self {
-            place: generation.place(),
-            number: start.base.number(),
-            start,
-            statements: generation.files.statement_count(),
-        }
-    }
-}
-
 /// Whether each partition of the data is at a server that answers, and each server that answers has its
 /// share.
 fn is_everywhere(newest: &Held, map: &ClusterMap, others: &[Other]) -> bool {
     let has = |name: &str| {
         let other = others.iter().find(|(other, _)| other == name);
-        other.map_or(Some(true), |(_, places)| places.map(|(has, _)| has >= newest.place))
+        other.map_or(Some(true), |(_, places)| places.map(|places| places.has >= newest.place))
     };
     let all_have = map.servers.iter().all(|entry| has(&entry.name) != Some(false));
     all_have && map.partitions_without(|entry| has(&entry.name) != Some(true)).is_empty()
 }
 
-/// Removes the files of partitions of other servers.
-fn remove_foreign(environment: &Environment, directory: &Path, position: u64, map: &ClusterMap) {
-    let path = generation::data_path(directory, position);
-    let (Ok(own), Ok(generation)) = (map.own(), Generation::open_at(environment, path)) else { return };
+/// Removes the files of partitions that this server does not read there.
+fn remove_foreign(environment: &Environment, directory: &Path, newest: &Held) {
+    let path = generation::data_path(environment, directory, newest.place.0);
+    let Ok(generation) = Generation::open_at(environment, path) else { return };
     let names = generation.file_names();
     for partition in generation.all_partitions() {
-        if !own.partitions.contains(&partition) {
+        if !newest.here.contains(&partition) {
             // The next time, if not now.
             _ = environment.files.remove_file(&generation.path.join(&names[partition + 1]));
         }

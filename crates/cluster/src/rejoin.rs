@@ -151,7 +151,7 @@ pub(crate) fn answer(replica: &Replica, request: &[u8], out: &mut Vec<u8>) -> Re
     let at = request.get(1..).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
     let (at, end) = (at.ok_or_else(damaged)?, Instant::now() + MEMBERSHIP_MAX);
     let index = replica.read_index(MEMBERSHIP_MAX)?;
-    replica.wait_for_more(index.saturating_sub(1), end.saturating_duration_since(Instant::now()))?;
+    replica.wait_for_more(index.saturating_sub(1), end.saturating_duration_since(Instant::now()));
     let members = replica.members();
     if replica.committed() < index || members.is_empty() {
         return Err(Error::new(ErrorKind::Unavailable, "this server does not know all voters yet"));

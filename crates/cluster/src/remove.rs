@@ -6,6 +6,8 @@
 use crate::identity::open_identity;
 use crate::map::{ClusterMap, ServerEntry};
 use crate::members::Members;
+use crate::moving::{check_can_move, describe};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,6 +32,11 @@ pub(crate) fn answer(replica: &Replica, members: &Members, request: &[u8]) -> Re
     // One that joins has the log, and is in no map yet.
     let joining = members.number_of(name, &replica.members());
     if let Some(number) = joining.or_else(|| voter.map(|entry| map.number_of(entry))) {
+        if !map.is_replicated() && voter.is_some() {
+            // The log does not let a partition go that it knows of.
+            check_can_move(members)?;
+            describe(replica, members, None, &BTreeMap::new())?;
+        }
         return replica.remove(number, TIME_MAX);
     }
     let unknown = || {

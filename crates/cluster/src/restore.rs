@@ -120,14 +120,14 @@ pub fn restore(backup: &Path, options: &RestoreOptions<'_>, watch: &Watch<'_>) -
 
 /// What a restore reads.
 #[derive(Debug)]
-struct Plan<'m> {
-    base: &'m Base,
-    points: &'m [Point],
+pub(crate) struct Plan<'m> {
+    pub(crate) base: &'m Base,
+    pub(crate) points: &'m [Point],
     /// The last commit.
     timestamp: u64,
 }
 
-fn plan(manifest: &Manifest, until: Option<Until>) -> Result<Plan<'_>> {
+pub(crate) fn plan(manifest: &Manifest, until: Option<Until>) -> Result<Plan<'_>> {
     let bases = &manifest.bases;
     let none = || Error::internal("a backup without a base");
     let whole = |base| -> Result<Plan<'_>> {

@@ -2,12 +2,15 @@
 //!
 //! # Shape
 //! Where changes are merged into partitions, servers go over to new data one after the other. Each has two
-//! builds meanwhile: it answers for either, and its own queries read the one of their version.
+//! builds meanwhile: it answers for either, and its own queries read the one of their version. Where
+//! partitions move, it is likewise: a server that gives partitions away answers for them as long as others
+//! may ask it.
 
 use crate::generation::Generation;
 use crate::layout::remote_parts;
 use crate::map::{ClusterMap, ServerEntry};
 use crate::members::Members;
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 use vervet_driver_cluster::{ClusterDriver, Servers};
 use vervet_model::{Error, ErrorKind, Partitioning, Result};
@@ -33,27 +36,35 @@ impl Opened {
     }
 }
 
-/// Opens data of a server.
+/// Opens data of a server. `here`: the partitions whose files it has.
 ///
 /// # Errors
 /// Input: a partition is nowhere. Corrupt: a file is missing or damaged.
-pub(crate) fn open(generation: &Generation, map: &ClusterMap, members: &Members) -> Result<Opened> {
+pub(crate) fn open(
+    generation: &Generation,
+    here: &BTreeSet<usize>,
+    map: &ClusterMap,
+    members: &Members,
+) -> Result<Opened> {
     let (own, files) = (map.own()?, &generation.files);
     let remote_of = |entry: &ServerEntry| {
         let other = members.other(&entry.name)?;
         Some(Arc::clone(&other.part) as Arc<dyn Remote>)
     };
     // Requests of protocol 7 do not say their build, so they are for the first data alone.
-    let may_change = generation.checkpoint.position > 0;
-    let remotes = remote_parts(map, files.build(), may_change, &remote_of);
-    let [answering, reading] = files.bases(&own.partitions, &remotes)?;
-    // By name, so that all servers number them alike, whatever the order of their maps.
+    let may_change = generation.checkpoint.position > 0 || map.replicas.is_some();
+    let remotes = remote_parts(map, here, files.build(), may_change, &remote_of);
+    let here: Vec<usize> = here.iter().copied().collect();
+    let [answering, reading] = files.bases(&here, &remotes)?;
+    // By name, since servers of protocol 8 number them so.
     let reads = |entry: &&ServerEntry| entry.name == own.name || !map.is_replicated();
     let mut numbered: Vec<&ServerEntry> = map.servers.iter().filter(reads).collect();
     numbered.sort_by(|one, other| one.name.cmp(&other.name));
     let partitions: Vec<_> = numbered.iter().map(|entry| entry.partitions.clone()).collect();
+    let places = numbered.iter().map(|entry| map.number_of(entry)).collect();
     let by_number = numbered.into_iter().map(remote_of).collect();
     let servers = Servers::new(by_number, &partitions, Arc::clone(&reading), may_change)?;
+    let servers = if map.replicas.is_some() { servers.with_places(places) } else { servers };
     Ok(Opened { answering, reading, servers: Arc::new(servers) })
 }
 
@@ -78,15 +89,23 @@ impl Serving {
     /// Unavailable: this server does not have the data that the request is for.
     pub(crate) fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let build = PartitionedBase::build_of(request).unwrap_or(self.origin);
-        let base = {
+        let bases: Vec<Arc<PartitionedBase>> = {
             let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-            held.iter().find(|base| base.build() == build).map(Arc::clone)
+            held.iter().filter(|base| base.build() == build).map(Arc::clone).collect()
         };
-        let another = || {
-            Error::new(ErrorKind::Unavailable, "the server that was asked has data of another build")
-                .with_hint("try again in some seconds")
-        };
-        base.ok_or_else(another)?.answer(request, out)
+        let mut answered =
+            Err(Error::new(ErrorKind::Unavailable, "the server that was asked has data of another build")
+                .with_hint("try again in some seconds"));
+        for base in bases {
+            let before = out.len();
+            answered = base.answer(request, out);
+            // One of before may have partitions that this server has given away since.
+            match &answered {
+                Err(error) if error.kind() == ErrorKind::Unavailable => out.truncate(before),
+                _ => break,
+            }
+        }
+        answered
     }
 
     /// Answers for these data, too, from now on.
@@ -95,14 +114,9 @@ impl Serving {
         self.driver.add_servers(Arc::clone(&opened.servers));
     }
 
-    /// Answers for the data of this build alone from now on.
-    pub(crate) fn keep_only(&self, build: u64) {
-        let removed: Vec<u64> = {
-            let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
-            let others = held.iter().map(|base| base.build()).filter(|other| *other != build).collect();
-            held.retain(|base| base.build() == build);
-            others
-        };
-        removed.into_iter().for_each(|build| self.driver.remove_servers(build));
+    /// Answers for the newest data alone from now on.
+    pub(crate) fn keep_newest(&self) {
+        self.held.write().unwrap_or_else(PoisonError::into_inner).truncate(1);
+        self.driver.keep_newest_servers();
     }
 }

@@ -174,8 +174,8 @@ impl SharedLog for LeaderLog {
         self.leadership.append(kind, payloads, publish)
     }
 
-    fn wait(&self, position: u64) -> Result<()> {
-        self.leadership.wait(position)
+    fn wait(&self, position: u64, since: Instant) -> Result<()> {
+        self.leadership.wait_since(position, since)
     }
 
     fn last(&self) -> u64 {
@@ -229,7 +229,7 @@ pub(crate) fn answer(
     let mut at = after;
     loop {
         let left = end.saturating_duration_since(Instant::now());
-        replica.wait_for_more(at, left.min(WAIT))?;
+        replica.wait_for_more(at, left.min(WAIT));
         let entries = replica.read(at, ANSWER_BYTES)?;
         if let Some(purged) = replica.purged().filter(|purged| *purged > at) {
             write_answer([log, PURGED], purged, &[], out);
@@ -330,7 +330,7 @@ pub(crate) fn open(
             server: number_at(number_of(own), Beginning::read(directory, build)?.number),
         },
         about: members::about(&map, own).into(),
-        is_same: members::is_same,
+        rules: members::RULES,
         voters: map.servers.iter().filter(|entry| map.voters.contains(&entry.name)).map(number_of).collect(),
         may_begin: new.exists(),
         timing: Timing::default(),
@@ -592,6 +592,7 @@ impl State {
         if !course.beginning.is_some_and(|beginning| beginning.is_admitted) {
             return Ok(());
         }
+        let index = self.replica.members_index();
         let members = self.replica.members();
         let own = self.replica.server();
         let has_left = !members.is_empty() && !members.iter().any(|one| one.server == own && one.votes);
@@ -606,6 +607,7 @@ impl State {
             }
             course.members = members;
         }
+        self.members.note_index(index);
         Ok(())
     }
 
@@ -629,7 +631,7 @@ impl State {
         self.note_members(course)?;
         self.join(course)?;
         let after = lock(&self.progress).after;
-        self.replica.wait_for_more(after, WAIT).map_err(Stop::Over)?;
+        self.replica.wait_for_more(after, WAIT);
         // What cannot be read here will not be readable later.
         let entries = self.replica.read(after, ANSWER_BYTES).map_err(Stop::Over)?;
         if let Some(purged) = self.replica.purged().filter(|purged| *purged > after) {
@@ -650,7 +652,8 @@ impl State {
             Role::Leader { .. } if last < self.replica.committed() => Ok(()),
             Role::Leader { term } if course.led == Some(term) => {
                 // Its records would not fit those of before.
-                self.replica.stand_for_election().map_err(Stop::Retry)
+                self.replica.step_down(term);
+                Ok(())
             }
             Role::Leader { term } => {
                 self.lead(course, term, last)?;
@@ -717,7 +720,7 @@ impl State {
         tracing::info!(target: "vervet", "this server takes the changes of the graph, in term {term}");
         while !self.is_stopping() && leadership.check().is_ok() {
             let role = self.replica.wait_for_role(Role::Leader { term }, WAIT);
-            if role.is_ok_and(|role| role != (Role::Leader { term })) {
+            if role != (Role::Leader { term }) {
                 break;
             }
             if let Err(Stop::Retry(error)) = self.note_members(course) {
@@ -725,12 +728,20 @@ impl State {
             }
             let merged = lock(&self.merged).clone();
             if let Some(Merged { start, applied }) = merged {
+                let is_made = applied.is_some();
                 let applied = applied
                     .map_or_else(|| self.applied_over(self.follower.start(), Some(start.position)), Ok);
                 let moved =
                     applied.and_then(|applied| transactions.move_to(Arc::clone(&start.base), &applied));
                 match moved {
                     Ok(()) => self.follower.restart_over(start),
+                    Err(error) if error.kind() == ErrorKind::Unavailable && !is_made => {
+                        // The data before are not whole any more.
+                        tracing::warn!(target: "vervet", "the leader goes on from new data as a follower: {error}");
+                        self.follower.restart_over(start);
+                        *lock(&self.merged) = None;
+                        break;
+                    }
                     // The data are there for the next start; the log has what they lack.
                     Err(error) => {
                         tracing::warn!(target: "vervet", "the leader stays on the data before: {error}");
@@ -804,7 +815,11 @@ impl Merge for State {
     fn go_on_from(&self, merged: Merged, before: u64) -> Result<()> {
         let position = merged.start.position;
         *lock(&self.merged) = Some(merged);
-        self.replica.compact(position, Some(before).filter(|before| *before > 0))?;
+        // Not for the same data, of which partitions have moved.
+        if position > before && position <= self.replica.committed() {
+            self.replica.compact(position, Some(before).filter(|before| *before > 0))?;
+        }
+        // A log that lacks entries of the data, which another server has written, is cut with the next data.
         self.log_bytes_before.store(self.replica.log_bytes(), Ordering::Relaxed);
         Ok(())
     }
@@ -842,7 +857,7 @@ mod tests {
             directory: folder.path().join("log"),
             identity: Identity { cluster: 5, server: own },
             about: Vec::new().into(),
-            is_same: members::is_same,
+            rules: members::RULES,
             voters: [1, 2, 3].into(),
             may_begin: true,
             timing: Timing::default(),

@@ -1,10 +1,11 @@
 //! The day of an operator: `cargo xtask cluster-day`.
 //!
 //! # Shape
-//! Three processes of the program `vervet`, each with the whole graph and a vote; clients that send updates
-//! and reads at a fixed rate, whatever becomes of those before (`clients.rs`); and the commands that an
-//! operator types, in the order of `FIRST_STEPS`, `RESTART` and `LAST_STEPS`: servers join, each is ended and
-//! started again, one is killed and loses its disk, others leave. Reads ask for everything that was committed
+//! Three processes of the program `vervet`, each with a vote and the whole graph, or some partitions of it;
+//! clients that send updates and reads at a fixed rate, whatever becomes of those before (`clients.rs`); and
+//! the commands that an operator types ([`steps`]): servers join, partitions are spread evenly over them,
+//! each is ended and started again, one is killed and loses its disk, others leave, once others have their
+//! partitions. Reads ask for everything that was committed
 //! before (`Vervet-Consistency: strict`). A step fails if its command does, or if one of its requests does:
 //! an update that is refused or whose outcome is unknown, a read without an answer, a read that lacks what
 //! was acknowledged before. Allowed are updates and reads that were under way when a server was killed. At
@@ -35,6 +36,9 @@ use vervet_model::lock;
 use vervet_peer::Protocol;
 use vervet_testkit::{Random, free_address};
 
+/// Servers at the start.
+const SERVERS: u32 = 3;
+
 /// The host of all servers.
 const HOST: &str = "127.0.0.1";
 
@@ -49,20 +53,33 @@ pub struct Options {
     pub pause: Duration,
     /// Statements of the graph at the start.
     pub statements: u32,
+    /// How many servers have each partition; as many as there are at the start: each has the whole graph.
+    pub replicas: u32,
     /// The program `vervet` of the version with which the day begins; `None`: the current one.
     pub from: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, rate: 100, pause: Duration::from_secs(3), statements: 50_000, from: None }
+        Self {
+            seed: 1,
+            rate: 100,
+            pause: Duration::from_secs(3),
+            statements: 50_000,
+            replicas: SERVERS,
+            from: None,
+        }
     }
 }
 
 /// What an operator does, and what it is called.
 type Step = (&'static str, fn(&mut Day) -> Result<(), String>);
 
-const FIRST_STEPS: [Step; 2] = [("a backup is made", Day::back_up), ("two servers join", Day::grow)];
+const BACKUP: Step = ("a backup is made", Day::back_up);
+
+/// Servers of an earlier version do not join where others have other partitions.
+const GROWTH: [Step; 2] =
+    [("two servers join", Day::grow), ("partitions are spread evenly over all servers", Day::spread)];
 
 const RESTART: [Step; 1] = [("each server is started again", Day::restart_each)];
 
@@ -83,6 +100,24 @@ const LAST_STEPS: [Step; 8] = [
     ("the graphs of all backups are restored elsewhere", Day::restore),
     ("all servers have everything", Day::compare),
 ];
+
+/// The steps of a day, in their order.
+fn steps(options: &Options) -> Vec<Step> {
+    let middle = if options.from.is_some() { &UPGRADE[..] } else { &RESTART[..] };
+    let (is_spread, growth) = (options.is_spread(), &GROWTH[..if options.is_spread() { 2 } else { 1 }]);
+    let parts = match is_spread && options.from.is_some() {
+        true => [&[BACKUP], middle, growth, &LAST_STEPS],
+        false => [&[BACKUP], growth, middle, &LAST_STEPS],
+    };
+    parts.concat()
+}
+
+impl Options {
+    /// Servers have different partitions.
+    fn is_spread(&self) -> bool {
+        self.replicas < SERVERS
+    }
+}
 
 /// A point of the backup.
 struct Backup {
@@ -116,8 +151,7 @@ pub fn run(options: &Options, report: &mut Report) -> Result<(), String> {
     let clients = Arc::clone(&day.clients);
     std::thread::scope(|scope| {
         clients.start(scope, options.rate, options.seed);
-        let middle = if options.from.is_some() { &UPGRADE[..] } else { &RESTART[..] };
-        for &(name, step) in FIRST_STEPS.iter().chain(middle).chain(&LAST_STEPS) {
+        for (name, step) in steps(options) {
             let (begun, before) = (Instant::now(), clients.counts());
             std::thread::sleep(options.pause);
             let done = step(&mut day);
@@ -171,8 +205,10 @@ impl Day {
             options: options.clone(),
         };
         let (data, place) = (Self::text(&data), Self::text(&servers));
-        let made = ["cluster", "init", &place, "--data", &data, "--servers", "3", "--replicas", "3"];
-        day.command(&[&made[..], &["--voters", "3", "--host", HOST, "--port", "7900"]].concat())?;
+        let (servers_text, replicas) = (SERVERS.to_string(), options.replicas.to_string());
+        let made = ["cluster", "init", &place, "--data", &data, "--servers", &servers_text];
+        let shape = ["--replicas", &replicas, "--voters", &servers_text, "--host", HOST, "--port", "7900"];
+        day.command(&[&made[..], &shape].concat())?;
         // The map is changed as a text: an earlier version may not read one that the current version writes.
         let addresses: Vec<_> = (0..3).map(|_| (free_address(), free_address())).collect();
         for (name, (_, http)) in ["a", "b", "c"].iter().zip(&addresses) {
@@ -316,6 +352,9 @@ impl Day {
 
     fn leave(&mut self, node: &Arc<Node>) -> Result<(), String> {
         let by = self.nodes.iter().find(|other| other.name != node.name).ok_or("there is no other server")?;
+        if self.options.is_spread() {
+            self.command(&["cluster", "drain", &Self::text(&by.directory), &node.name])?;
+        }
         // It shows nothing new once it has left.
         Self::drain(node);
         self.command(&["cluster", "remove", &Self::text(&by.directory), &node.name])?;
@@ -334,6 +373,16 @@ impl Day {
     fn grow(&mut self) -> Result<(), String> {
         self.join("d")?;
         self.join("e")
+    }
+
+    fn spread(&mut self) -> Result<(), String> {
+        let by = self.any();
+        self.command(&["cluster", "rebalance", &Self::text(&by.directory)])?;
+        let is_even = |servers: &[serde_json::Value]| {
+            let sizes = || servers.iter().filter_map(|server| Some(server["partitions"].as_array()?.len()));
+            sizes().max() <= sizes().min().map(|least| least + 1)
+        };
+        self.nodes.iter().try_for_each(|node| self.wait_for_servers(node, "even partitions", is_even))
     }
 
     fn restart_each(&mut self) -> Result<(), String> {
@@ -372,8 +421,21 @@ impl Day {
 
     /// Waits until a server agrees with all others on the newest protocol.
     fn wait_for_newest_protocol(&self, node: &Node) -> Result<(), String> {
-        let (http, begun) = (Http::new(PATIENCE), Instant::now());
         let newest = u64::from(Protocol::NEWEST.number());
+        let has_newest = |servers: &[serde_json::Value]| {
+            servers.iter().all(|server| server["protocol"].as_u64() == Some(newest))
+        };
+        self.wait_for_servers(node, &format!("protocol {newest} with all others"), has_newest)
+    }
+
+    /// Waits until a server knows all servers, and says of them what is expected.
+    fn wait_for_servers(
+        &self,
+        node: &Node,
+        what: &str,
+        is_so: impl Fn(&[serde_json::Value]) -> bool,
+    ) -> Result<(), String> {
+        let (http, begun) = (Http::new(PATIENCE), Instant::now());
         loop {
             let Ok((200, text)) = http.get(&node.http, "/cluster") else {
                 return Err(format!("server {} does not say its state", node.name));
@@ -381,16 +443,11 @@ impl Day {
             let status: serde_json::Value =
                 serde_json::from_str(&text).map_err(|error| format!("server {}: {error}", node.name))?;
             let servers = status["servers"].as_array().map(Vec::as_slice).unwrap_or_default();
-            if servers.len() == self.nodes.len()
-                && servers.iter().all(|server| server["protocol"].as_u64() == Some(newest))
-            {
+            if servers.len() == self.nodes.len() && is_so(servers) {
                 return Ok(());
             }
             if begun.elapsed() > PATIENCE {
-                return Err(format!(
-                    "server {} has not protocol {newest} with all others: {text}",
-                    node.name
-                ));
+                return Err(format!("server {} has not {what}: {text}", node.name));
             }
             std::thread::sleep(LOOK_INTERVAL);
         }
@@ -437,7 +494,8 @@ impl Day {
     fn exchange_leader(&mut self) -> Result<(), String> {
         let leader = self.leader()?;
         self.leave(&leader)?;
-        self.join("f")
+        self.join("f")?;
+        if self.options.is_spread() { self.spread() } else { Ok(()) }
     }
 
     fn back_up(&mut self) -> Result<(), String> {

@@ -26,7 +26,7 @@ const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | 
                      [--cluster N [--faults all|none|kill,stop,delay,cut]] | \
                      cluster-chaos [--minutes N] [--rounds N] [--seed S] [--fault NAME] [--servers N] [--namespaces] | \
                      cluster-chaos --voters [--kills N] [--restarts N] [--stops N] [--seed S] [--clients N] | \
-                     cluster-day [--seed S] [--rate N] [--pause SECONDS] [--from PROGRAM]\n\
+                     cluster-day [--seed S] [--rate N] [--pause SECONDS] [--copies 2|3] [--from PROGRAM]\n\
                      each with [--partitions P]: databases in memory consist of P partitions, a power of two\n\
                      lubm, sparql, random, random-gremlin, tinkerpop, ldbc with [--cluster N [--changes]]: graphs are spread over N processes, with changes of the writer\n\
                      acid with [--cluster N]: transactions over N processes; with [--faults all|none|kill,stop,delay,cut] they are voters, and have these faults\n\
@@ -230,6 +230,7 @@ fn run(arguments: &[String]) -> Result<Report, String> {
                 match option.as_str() {
                     "--seed" => options.seed = number(value)?,
                     "--rate" => options.rate = small(value)?.clamp(1, 10_000),
+                    "--copies" => options.replicas = small(value)?.clamp(1, 3),
                     "--from" => options.from = Some(value.into()),
                     "--pause" => options.pause = Duration::from_secs(1).saturating_mul(small(value)?),
                     _ => return Err(USAGE.to_owned()),

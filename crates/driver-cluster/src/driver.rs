@@ -89,15 +89,15 @@ impl ClusterDriver {
         self.host.set_lower_priority(call);
     }
 
-    /// Queries over the base of `servers`, which has data of another build than those before, run at them
-    /// from now on.
+    /// Queries over the base of `servers`, which has data of another build than those before, or other
+    /// partitions of them, run at them from now on.
     pub fn add_servers(&self, servers: Arc<Servers>) {
         self.host.add(servers);
     }
 
-    /// Queries over data of this build run where they are asked from now on.
-    pub fn remove_servers(&self, build: u64) {
-        self.host.remove(build);
+    /// Queries over all data but those that were added last run where they are asked from now on.
+    pub fn keep_newest_servers(&self) {
+        self.host.keep_newest();
     }
 
     /// From now on explanations ask `has_changes` whether the newest version has changes over the base of the
@@ -311,7 +311,7 @@ impl Driver for ClusterDriver {
         self.counters.queries.fetch_add(1, Ordering::Relaxed);
         let asked =
             Asked { plan, snapshot, evaluator, control, parallelism, input, profile, computed: &computed };
-        if !servers.has_replicas() {
+        if !servers.has_assignments() {
             return self.attempt(&servers, &asked, sink);
         }
         let held_bytes = control.memory_bytes();
@@ -323,7 +323,7 @@ impl Driver for ClusterDriver {
                 sink(batch)
             });
             match ended {
-                // Others have the partitions of a server that does not answer.
+                // Others have the partitions of a server that does not answer, or they have moved.
                 Err(error) if error.kind() == ErrorKind::Unavailable && !is_begun => {
                     control.shrink(control.memory_bytes().saturating_sub(held_bytes));
                     avoided.extend(servers.suspected());

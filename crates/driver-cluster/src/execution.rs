@@ -208,6 +208,7 @@ impl Execution<'_> {
                 false => Vec::new(),
             },
             build: self.servers.base().build(),
+            places: self.servers.places().to_vec(),
             ..placement.job(run.variables(), self.servers.own())
         };
         let bytes = bytes_of(&job).ok_or_else(|| Error::internal("a part of a plan has no bytes"))?;

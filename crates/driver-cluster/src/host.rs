@@ -18,7 +18,8 @@ use vervet_snapshot::Snapshot;
 
 /// See the header of this file.
 pub(crate) struct Host {
-    /// One for each build of the data that queries may still read, the newest first.
+    /// One for each build of the data that queries may still read, and for each place that partitions of it
+    /// had, the newest first.
     servers: RwLock<Vec<Arc<Servers>>>,
     pub(crate) inboxes: Inboxes,
     pub(crate) running: Running,
@@ -63,18 +64,20 @@ impl Host {
     /// # Errors
     /// Unavailable: this server does not have the data of the job, or the assignment is that of others.
     pub(crate) fn of_job(&self, job: &Job) -> Result<Arc<Servers>> {
-        let is_of_job = |servers: &Arc<Servers>| match job.assignment.as_slice() {
-            // Only of data that no others have replaced.
-            [] => !servers.has_assignments(),
-            _ => servers.base().build() == job.build,
-        };
-        let another = || malformed("a job for data that this server does not have");
-        let servers = self.all().into_iter().find(is_of_job).ok_or_else(another)?;
+        let all = self.all().into_iter();
+        let mut failure = malformed("a job for data that this server does not have");
         if job.assignment.is_empty() {
-            Ok(servers)
-        } else {
-            Ok(Arc::new(servers.with_assignment(&job.assignment)?))
+            // Only of data that no others have replaced.
+            return all.into_iter().find(|servers| !servers.has_assignments()).ok_or(failure);
         }
+        for servers in all.filter(|servers| servers.base().build() == job.build) {
+            // Those of before have partitions that this server has given away.
+            match servers.with_assignment(&job.places, &job.assignment) {
+                Ok(servers) => return Ok(Arc::new(servers)),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
     }
 
     /// Queries over the base of these servers run at them from now on.
@@ -82,10 +85,9 @@ impl Host {
         self.servers.write().unwrap_or_else(PoisonError::into_inner).insert(0, servers);
     }
 
-    /// Queries over data of a build run nowhere but where they are asked from now on.
-    pub(crate) fn remove(&self, build: u64) {
-        let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
-        servers.retain(|servers| servers.base().build() != build);
+    /// Queries over the bases of all servers but the last ones run where they are asked from now on.
+    pub(crate) fn keep_newest(&self) {
+        self.servers.write().unwrap_or_else(PoisonError::into_inner).truncate(1);
     }
 
     /// The number of a round of a query, unlike all others.

@@ -163,6 +163,7 @@ impl Placement {
             is_heavy: false,
             assignment: Vec::new(),
             build: 0,
+            places: Vec::new(),
         }
     }
 }

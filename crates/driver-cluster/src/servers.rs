@@ -4,7 +4,8 @@
 //! Several servers may have a partition. The *assignment* of a query says which of them works on it: the
 //! server that is asked makes it, of servers that are not suspected to be down, and the job has it, so all
 //! servers of the query send the rows of a partition to the same one. Where each partition is at one server,
-//! and data are never replaced, there is one assignment, and jobs have none.
+//! and data are never replaced, there is one assignment, and jobs have none. Where servers join and leave,
+//! the job also has its servers, by their *places*: numbers that they keep, whatever others there are.
 
 use crate::threads::spawn;
 use crate::wire::malformed;
@@ -16,13 +17,15 @@ use vervet_partition::{PartitionedBase, Remote};
 use vervet_snapshot::Snapshot;
 
 /// What does not depend on a query.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Known {
     own: usize,
     /// The servers that have each partition, ascending.
     with: Vec<Vec<usize>>,
     /// By number; `None`: this server.
     remotes: Vec<Option<Arc<dyn Remote>>>,
+    /// By number: the numbers that they keep; none: they are always the same servers.
+    places: Vec<u64>,
     /// The whole graph.
     base: Arc<PartitionedBase>,
     /// Jobs say their assignment, and the build of their data.
@@ -68,7 +71,44 @@ impl Servers {
         }
         let server_of = with.iter().map(|servers| servers[0]).collect();
         let has_assignments = may_change || with.iter().any(|servers| servers.len() > 1);
-        Ok(Self::over(Arc::new(Known { own, with, remotes, base, has_assignments }), server_of))
+        Ok(Self::over(
+            Arc::new(Known { own, with, remotes, places: Vec::new(), base, has_assignments }),
+            server_of,
+        ))
+    }
+
+    /// The same servers, which keep these numbers when others join and leave.
+    #[must_use]
+    pub fn with_places(self, places: Vec<u64>) -> Self {
+        debug_assert_eq!(places.len(), self.count(), "one for each server");
+        let known = Known { places, has_assignments: true, ..(*self.known).clone() };
+        Self { known: Arc::new(known), ..self }
+    }
+
+    /// The numbers that servers keep, for a job; none: they are always the same servers.
+    pub(crate) fn places(&self) -> &[u64] {
+        &self.known.places
+    }
+
+    /// The servers at these places, with the numbers that they have there.
+    fn at_places(&self, places: &[u64]) -> Result<Arc<Known>> {
+        let known = &self.known;
+        if places.is_empty() || *places == *known.places {
+            return Ok(Arc::clone(known));
+        }
+        let position = |place: &u64| known.places.iter().position(|own| own == place);
+        let unknown = || malformed("a server that this one does not know");
+        let numbers: Vec<usize> = places.iter().map(position).collect::<Option<_>>().ok_or_else(unknown)?;
+        let of = |number: usize| numbers.iter().position(|one| *one == number);
+        let with = |servers: &Vec<usize>| servers.iter().copied().filter_map(of).collect();
+        Ok(Arc::new(Known {
+            own: of(known.own).ok_or_else(unknown)?,
+            with: known.with.iter().map(with).collect(),
+            remotes: numbers.iter().map(|number| known.remotes[*number].clone()).collect(),
+            places: places.to_vec(),
+            base: Arc::clone(&known.base),
+            has_assignments: true,
+        }))
     }
 
     fn over(known: Arc<Known>, server_of: Vec<usize>) -> Self {
@@ -79,11 +119,6 @@ impl Servers {
             destination_of[partition] = known.remotes.len() + position;
         }
         Self { known, server_of, own_partitions, destination_of }
-    }
-
-    /// Whether several servers have a partition.
-    pub(crate) fn has_replicas(&self) -> bool {
-        self.known.with.iter().any(|servers| servers.len() > 1)
     }
 
     /// Whether jobs say their assignment, and the build of their data.
@@ -129,17 +164,21 @@ impl Servers {
         });
     }
 
-    /// The same servers with the assignment of a job.
+    /// The servers of a job, with its assignment. Which partitions another server has, that one checks.
     ///
     /// # Errors
-    /// Unavailable: it is none of these servers.
-    pub(crate) fn with_assignment(&self, server_of: &[usize]) -> Result<Self> {
-        let Known { with, .. } = &*self.known;
-        let is_at = |(server, servers): (&usize, &Vec<usize>)| servers.contains(server);
-        if server_of.len() != with.len() || !server_of.iter().zip(with).all(is_at) {
-            return Err(malformed("a server that does not have its partition"));
+    /// Unavailable: it is none of these servers, or of partitions that this one lacks.
+    pub(crate) fn with_assignment(&self, places: &[u64], server_of: &[usize]) -> Result<Self> {
+        let known = self.at_places(places)?;
+        let lacks = || malformed("a server that does not have its partition");
+        if server_of.len() != known.with.len()
+            || server_of.iter().any(|server| *server >= known.remotes.len())
+        {
+            return Err(lacks());
         }
-        Ok(Self::over(Arc::clone(&self.known), server_of.to_vec()))
+        let assigned = Self::over(known, server_of.to_vec());
+        let here = |partition: &usize| assigned.known.base.partition(*partition).is_ok();
+        if assigned.own_partitions.iter().all(here) { Ok(assigned) } else { Err(lacks()) }
     }
 
     /// The server of each partition.

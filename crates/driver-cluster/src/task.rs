@@ -90,6 +90,8 @@ pub(crate) struct Job {
     pub(crate) assignment: Vec<usize>,
     /// The build of the data, with an assignment.
     pub(crate) build: u64,
+    /// The servers, by the numbers that they keep; none: they are always the same.
+    pub(crate) places: Vec<u64>,
 }
 
 wire_struct! {
@@ -112,6 +114,10 @@ impl Wire for Job {
         if !self.assignment.is_empty() {
             (self.assignment.clone(), self.build).write(out);
         }
+        // Those of protocol 8 read no places, and no servers join or leave theirs.
+        if !self.places.is_empty() {
+            self.places.write(out);
+        }
     }
 
     fn read(input: &mut Input<'_>) -> Result<Self> {
@@ -125,6 +131,7 @@ impl Wire for Job {
         let tables = Wire::read(input)?;
         let (memory_bytes, (profile, is_heavy)) = Wire::read(input)?;
         let (assignment, build) = if input.left() > 0 { Wire::read(input)? } else { (Vec::new(), 0) };
+        let places = if input.left() > 0 { Wire::read(input)? } else { Vec::new() };
         Ok(Self {
             variables,
             origin,
@@ -142,6 +149,7 @@ impl Wire for Job {
             is_heavy,
             assignment,
             build,
+            places,
         })
     }
 }

@@ -153,6 +153,7 @@ fn job() -> Job {
         is_heavy: true,
         assignment: Vec::new(),
         build: 0,
+        places: Vec::new(),
     }
 }
 

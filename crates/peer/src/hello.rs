@@ -322,7 +322,8 @@ mod tests {
         let kind = Error::new(ErrorKind::Internal, error.message());
         assert!(!is_refusal_without_range(&kind, range(7, 8)));
         // Refusals of this version never do.
-        let b = hello("b", range(9, 9));
+        let next = Protocol::NEWEST.number() + 1;
+        let b = hello("b", range(next, next));
         let a = Hello::new(5, "a");
         let error = b.accept(&a.encode("b", a.protocols)).expect_err("no common protocol");
         assert!(!is_refusal_without_range(&error, a.protocols));

@@ -10,15 +10,17 @@ pub struct Protocol(u32);
 
 impl Protocol {
     /// The newest protocol of this program.
-    pub const NEWEST: Self = Self(8);
+    pub const NEWEST: Self = Self(9);
 
-    /// The oldest protocol of this program, that of the version before.
+    /// The oldest protocol of this program: that of the version before, or an earlier one.
     pub const OLDEST: Self = Self(7);
 
     /// The first protocol whose requests may say the build of the data that they are for, and with which
-    /// servers
-    /// say which files they have.
+    /// servers say which files they have.
     pub const BUILDS: Self = Self(8);
+
+    /// The first protocol of servers whose partitions can move.
+    pub const LAYOUTS: Self = Self(9);
 
     /// The last protocol whose hello offers one protocol alone. Its servers refuse every other one.
     pub(crate) const LAST_WITHOUT_RANGE: Self = Self(7);

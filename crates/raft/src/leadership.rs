@@ -188,7 +188,15 @@ impl Leadership {
     /// Unavailable: the leadership has ended, or no majority answers. The message says whether the outcome is
     /// unknown.
     pub fn wait(&self, sequence: Sequence) -> Result<()> {
-        self.wait_for(sequence, WAIT_MAX)
+        self.wait_since(sequence, Instant::now())
+    }
+
+    /// [`Leadership::wait`] whose limit, [`WAIT_MAX`], counts from `since`: for waits one after the other.
+    ///
+    /// # Errors
+    /// As [`Leadership::wait`].
+    pub fn wait_since(&self, sequence: Sequence, since: Instant) -> Result<()> {
+        self.wait_until(sequence, since + WAIT_MAX)
     }
 
     /// Returns once everything is published that was proposed before the call: entries that are committed
@@ -198,11 +206,10 @@ impl Leadership {
     /// As [`Leadership::wait`], after `time_max`.
     pub fn wait_for_proposed(&self, time_max: Duration) -> Result<()> {
         let proposed = lock(&self.queue.state).proposed;
-        self.wait_for(proposed, time_max)
+        self.wait_until(proposed, Instant::now() + time_max)
     }
 
-    fn wait_for(&self, sequence: Sequence, time_max: Duration) -> Result<()> {
-        let end = Instant::now() + time_max;
+    fn wait_until(&self, sequence: Sequence, end: Instant) -> Result<()> {
         loop {
             {
                 let mut state = lock(&self.queue.state);

@@ -46,6 +46,7 @@
 
 mod batch;
 mod leadership;
+mod member;
 mod members;
 mod network;
 mod place;
@@ -53,6 +54,8 @@ mod position;
 mod replica;
 mod store;
 mod types;
+mod unsynced;
+mod wait;
 mod wire;
 
 #[cfg(test)]
@@ -60,8 +63,9 @@ mod tests;
 
 pub use batch::Record;
 pub use leadership::{BATCH_BYTES, IN_FLIGHT_MAX, Leadership, Publish, RECORD_BYTES_MAX, Sequence, WAIT_MAX};
-pub use members::{Member, VOTERS_MAX};
+pub use member::{AboutChange, Member, MemberRules};
+pub use members::VOTERS_MAX;
 pub use network::Transport;
 pub use place::{number_at, place};
-pub use replica::{CommittedEntry, Replica, ReplicaOptions, ReplicaStatus, Role, Timing};
+pub use replica::{CommittedEntry, Replica, ReplicaOptions, ReplicaStatus, Role, STEP_DOWN_MAX, Timing};
 pub use store::{Identity, LOCK_FILE};

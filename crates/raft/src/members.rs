@@ -10,17 +10,20 @@
 //!    server that has left may have a log of long ago. Each begins anew with another number ([`number_at`]).
 //! 3. A vote is taken away only if a majority of the voters that are left answers: otherwise the change could
 //!    not be committed, and nothing after it.
+//! 4. What is said of a voter changes from what the caller knows, not from something newer
+//!    ([`AboutChange::before`]), and only as the [`MemberRules`] allow.
 //!
 //! [`number_at`]: crate::number_at
 
-use crate::network::{JOIN, REMOVE};
+use crate::member::{AboutChange, Member, MemberRules};
+use crate::network::{DESCRIBE, JOIN, REMOVE};
 use crate::place::place;
 use crate::replica::{Metrics, Replica, Role, ended, no_leader};
 use crate::types::{LogId, Types};
 use crate::wire;
 use bytes::Bytes;
 use openraft::{ChangeMembers, Raft, ServerState};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -52,18 +55,6 @@ const FAREWELL_MIN: Duration = Duration::from_millis(600);
 /// Time between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A server that has the log.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Member {
-    /// Its number.
-    pub server: u64,
-    /// What it has said of itself when it joined ([`crate::ReplicaOptions::about`]); empty: it is one of the
-    /// first voters.
-    pub about: Bytes,
-    /// Whether it votes. It does not while it gets the log, and when it has left.
-    pub votes: bool,
-}
-
 /// Whether a server is the only one of `voters` at its place.
 fn is_alone(voters: &[u64], server: u64) -> bool {
     voters.contains(&server) && voters.iter().filter(|voter| place(**voter) == place(server)).count() == 1
@@ -93,6 +84,15 @@ impl Replica {
         let metrics = metrics.borrow();
         let is_committed = *metrics.membership_config.log_id() <= metrics.last_applied;
         if is_committed { members_of(&metrics) } else { Vec::new() }
+    }
+
+    /// Index of the entry that [`Replica::members`] tells of; 0: of none.
+    #[must_use]
+    pub fn members_index(&self) -> u64 {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow();
+        let index = *metrics.membership_config.log_id();
+        index.filter(|_| index <= metrics.last_applied).map_or(0, |id| id.index)
     }
 
     /// Numbers of all voters.
@@ -161,12 +161,15 @@ impl Replica {
         self.check_leads()?;
         let is_there = |member: &Member| place(member.server) == place(server) && !member.about.is_empty();
         let members = members_of(&self.raft.metrics().borrow());
-        if members.iter().any(|member| is_there(member) && !(self.is_same)(&member.about, &about)) {
+        let before = members.iter().find(|member| is_there(member));
+        if before.is_some_and(|before| !(self.rules.is_same)(&before.about, &about)) {
             let what = format!("the place {} of this server is that of another one", place(server));
             return Err(refused(what).with_hint("invite the server again: vervet cluster invite"));
         }
+        let about = before.map_or(about.clone(), |before| (self.rules.renewed)(&before.about, &about).into());
+        let is_same = self.rules.is_same;
         let has_name =
-            |member: &Member| place(member.server) != place(server) && (self.is_same)(&member.about, &about);
+            |member: &Member| place(member.server) != place(server) && is_same(&member.about, &about);
         if members.iter().any(|member| !member.about.is_empty() && has_name(member)) {
             return Err(refused("another server of the cluster has the name of this one")
                 .with_hint("remove that one, or invite this one by another name"));
@@ -254,7 +257,7 @@ impl Replica {
         if gone.iter().any(|member| member.votes) {
             self.block_on(async {
                 let _one_at_a_time = self.is_changing.lock().await;
-                take_votes(&self.raft, &numbers).await
+                take_votes(&self.raft, &numbers, self.rules).await
             })??;
         }
         let (raft, is_releasing) = (self.raft.clone(), Arc::clone(&self.is_releasing));
@@ -265,6 +268,72 @@ impl Replica {
             });
         }
         Ok(())
+    }
+
+    /// Replaces what is said of servers. Returns once that is committed, and this server knows it.
+    ///
+    /// # Errors
+    /// Unsupported: the rules refuse it. Conflict: something else is said of one of them by now. Unavailable:
+    /// there is no leader, or the change is not committed in time; it may be later.
+    pub fn describe(&self, changes: &[AboutChange], time_max: Duration) -> Result<()> {
+        let end = Instant::now() + time_max;
+        let mut request = vec![DESCRIBE];
+        wire::write_abouts(changes, &mut request);
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let asked = match self.role() {
+                Role::Leader { .. } => self.change_abouts(changes),
+                Role::Follower { leader: Some(leader) } => {
+                    self.transport.call(leader, &request, left).map(drop)
+                }
+                _ => Err(no_leader("the voters have no leader")),
+            };
+            let members = self.members();
+            let is_there = |change: &AboutChange| {
+                members.iter().any(|member| member.server == change.server && member.about == change.after)
+            };
+            match asked {
+                Ok(()) if changes.iter().all(is_there) => return Ok(()),
+                Ok(()) if left.is_zero() => return Err(undecided()),
+                Err(error)
+                    if !matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Deadline)
+                        || left.is_zero() =>
+                {
+                    return Err(error);
+                }
+                _ => std::thread::sleep(RETRY_INTERVAL.min(left)),
+            }
+        }
+    }
+
+    /// Replaces what is said of servers, at the leader.
+    pub(crate) fn change_abouts(&self, changes: &[AboutChange]) -> Result<()> {
+        self.check_leads()?;
+        self.block_on(async {
+            let _one_at_a_time = self.is_changing.lock().await;
+            let before = members_of(&self.raft.metrics().borrow());
+            let mut after = before.clone();
+            for change in changes {
+                let member = after.iter_mut().find(|member| member.server == change.server);
+                let member = member.ok_or_else(|| refused("a server that does not have the log"))?;
+                if member.about != change.before && member.about != change.after {
+                    let what = "what is said of a server has changed meanwhile; nothing was changed";
+                    return Err(Error::new(ErrorKind::Conflict, what).with_hint("run the command again"));
+                }
+                member.about = change.after.clone();
+            }
+            if after == before {
+                return Ok(());
+            }
+            let voting = |members: Vec<Member>| members.into_iter().filter(|member| member.votes).collect();
+            let [before, after]: [Vec<Member>; 2] = [before, after].map(voting);
+            (self.rules.check)(&before, &after)?;
+            let nodes: BTreeMap<u64, Bytes> =
+                changes.iter().map(|change| (change.server, change.after.clone())).collect();
+            let changed = self.raft.change_membership(ChangeMembers::SetNodes(nodes), true);
+            let changed = timeout(CHANGE_MAX, changed).await.map_err(|_| undecided())?;
+            changed.map(drop).map_err(|error| unchanged(&error))
+        })?
     }
 
     /// Ends a change of the voters that an earlier leader has begun, at the leader.
@@ -321,7 +390,7 @@ async fn give_vote(raft: &Raft<Types>, server: u64, about: Bytes, is_changing: &
 }
 
 /// Takes votes away, if a majority of the voters that are left answers.
-async fn take_votes(raft: &Raft<Types>, gone: &BTreeSet<u64>) -> Result<()> {
+async fn take_votes(raft: &Raft<Types>, gone: &BTreeSet<u64>, rules: MemberRules) -> Result<()> {
     // An entry with the same voters: a server that acknowledges it is up. It also completes a change that an
     // earlier leader has begun.
     let nothing = raft.change_membership(ChangeMembers::RemoveVoters(BTreeSet::new()), true);
@@ -334,6 +403,10 @@ async fn take_votes(raft: &Raft<Types>, gone: &BTreeSet<u64>) -> Result<()> {
     if kept.len() < 2 {
         return Err(refused("a single voter would be left").with_hint("let another server join before"));
     }
+    let before: Vec<Member> =
+        members_of(&metrics.borrow()).into_iter().filter(|member| member.votes).collect();
+    let after: Vec<Member> = before.iter().filter(|member| !gone.contains(&member.server)).cloned().collect();
+    (rules.check)(&before, &after)?;
     let is_up = |metrics: &Metrics| {
         let has = |server: &&u64| **server == metrics.id || has_entry(metrics, **server, index);
         kept.iter().filter(has).count() * 2 > kept.len()

@@ -13,15 +13,23 @@
 //! | 4 | join: number of a voter that has begun anew (8 bytes), and what is said of it | empty |
 //! | 5 | remove: place of a voter (8 bytes) | empty |
 //! | 6 | as 4, from a voter that sends it on to the leader | empty |
+//! | 7 | describe: new texts about servers | empty |
+//!
 //! A vote is refused, as unsupported, to a server that has been removed and does not know it.
 //! # Dropped calls
 //! openraft drops the future of an append after one heartbeat interval, and sends the same entries again. A
 //! large entry on a slow connection would never arrive that way. So a call runs in a thread of its own until
 //! it ends; the next append to the same server waits for it, and takes its result if that says what it needs
 //! to know. At most one append a server is under way, and no message is cut.
+//! # What is committed
+//! A leader sends entries before it has synced them (`store.rs`), and tells the others only afterwards that
+//! they are committed: with more entries as far as they are synced, and otherwise after a wait for the sync,
+//! [`SYNC_WAIT_MAX`] at most. A leader whose disk takes longer than [`STALL_MAX`] for a sync says nothing to
+//! the others meanwhile, so they elect another one if it goes on.
 //! # Cost
 //! A message is encoded once for each server. Its threads are those of the runtime for blocking calls.
 
+use crate::store::Store;
 use crate::types::{LogId, Types, Vote};
 use crate::wire;
 use bytes::Bytes;
@@ -36,6 +44,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use vervet_model::{Error, ErrorKind, Result};
 
 pub(crate) const APPEND: u8 = 0;
@@ -45,9 +54,17 @@ pub(crate) const INSTALL: u8 = 3;
 pub(crate) const JOIN: u8 = 4;
 pub(crate) const REMOVE: u8 = 5;
 pub(crate) const JOIN_LEADER: u8 = 6;
+pub(crate) const DESCRIBE: u8 = 7;
 
 /// Longest time of an append, whose bytes may be many.
 const APPEND_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Longest wait of a message without entries for a sync of this server: a slow disk delays no heartbeat by
+/// more.
+const SYNC_WAIT_MAX: Duration = Duration::from_millis(50);
+
+/// Longest sync of a leader that speaks to the others: so long that a pause of half a second elects no other.
+const STALL_MAX: Duration = Duration::from_millis(300);
 
 /// Time between two attempts to reach a server.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
@@ -69,6 +86,8 @@ pub trait Transport: Send + Sync + 'static {
 #[derive(Clone)]
 pub(crate) struct Network {
     pub(crate) transport: Arc<dyn Transport>,
+    /// The log of this server.
+    pub(crate) store: Store,
     /// Another voter has said that this one has been removed.
     pub(crate) is_dismissed: Arc<AtomicBool>,
 }
@@ -76,6 +95,7 @@ pub(crate) struct Network {
 /// The connection to one server.
 pub(crate) struct Connection {
     transport: Arc<dyn Transport>,
+    store: Store,
     is_dismissed: Arc<AtomicBool>,
     server: u64,
     /// The append that is under way.
@@ -111,8 +131,8 @@ impl RaftNetworkFactory<Types> for Network {
         if !about.is_empty() {
             self.transport.introduce(server, about);
         }
-        let is_dismissed = Arc::clone(&self.is_dismissed);
-        Connection { transport: Arc::clone(&self.transport), is_dismissed, server, pending: None }
+        let Self { transport, store, is_dismissed } = self.clone();
+        Connection { transport, store, is_dismissed, server, pending: None }
     }
 }
 
@@ -120,6 +140,19 @@ impl Connection {
     fn start(&self, request: Vec<u8>, time_max: Duration) -> JoinHandle<Result<Vec<u8>>> {
         let (transport, server) = (Arc::clone(&self.transport), self.server);
         tokio::task::spawn_blocking(move || transport.call(server, &request, time_max))
+    }
+
+    /// What the other server is told to be committed.
+    async fn committed(&self, request: &AppendEntriesRequest<Types>) -> Option<LogId> {
+        let committed = request.leader_commit;
+        let synced = self.store.synced(committed);
+        if synced >= committed || !request.entries.is_empty() {
+            return synced;
+        }
+        let index = committed.map_or(0, |last| last.index);
+        // A disk that fails ends openraft where it applies the entry.
+        _ = timeout(SYNC_WAIT_MAX, self.store.wait_for_sync(index)).await;
+        self.store.synced(committed)
     }
 
     /// Waits for the append that is under way. Stays under way if the future is dropped.
@@ -140,7 +173,7 @@ fn joined(joined: Result<Result<Vec<u8>>, tokio::task::JoinError>) -> Result<Vec
 impl RaftNetwork<Types> for Connection {
     async fn append_entries(
         &mut self,
-        request: AppendEntriesRequest<Types>,
+        mut request: AppendEntriesRequest<Types>,
         _: RPCOption,
     ) -> Result<AppendEntriesResponse<u64>, CallError> {
         let last = request.entries.last().map(|entry| entry.log_id).or(request.prev_log_id);
@@ -159,6 +192,11 @@ impl RaftNetwork<Types> for Connection {
                 // It is sent, and fails, anew.
                 _ => {}
             }
+        }
+        request.leader_commit = self.committed(&request).await;
+        if self.store.sync_waited() > STALL_MAX {
+            let what = "the disk of this server does not answer, so it does not lead";
+            return Err(unreachable(&Error::new(ErrorKind::Unavailable, what)));
         }
         let mut bytes = vec![APPEND];
         wire::write_append(&request, &mut bytes);

@@ -4,7 +4,7 @@
 //! A server takes committed entries from its own log when it wants them ([`crate::Replica::read`]), so
 //! applying an entry only moves a position. Consumers that cannot read the base of the graph for a while,
 //! since it is on other servers, do not hold up the log this way, and a server that has lost the leadership
-//! reads again from the first entry.
+//! reads again from the first entry. An entry is applied once it is synced at this server.
 //! # Snapshots
 //! The callers keep the effects of entries ([`crate::Replica::compact`]). A snapshot names the last entry
 //! whose effects this server keeps, so that the log can drop the entries up to it. A voter that receives a
@@ -99,19 +99,26 @@ impl RaftStateMachine<Types> for Position {
         I: IntoIterator<Item = Entry> + OptionalSend,
         I::IntoIter: OptionalSend,
     {
-        let mut applied = Vec::new();
-        let last = {
-            let mut state = lock(&self.state);
-            for entry in entries {
-                state.last = Some(entry.log_id);
-                applied.push(Applied { is_void: batch::is_void(&entry) });
-                if let EntryPayload::Membership(membership) = entry.payload {
-                    state.membership = StoredMembership::new(Some(entry.log_id), membership);
-                }
+        let (mut applied, mut last, mut last_membership) = (Vec::new(), None, None);
+        for entry in entries {
+            last = Some(entry.log_id);
+            applied.push(Applied { is_void: batch::is_void(&entry) });
+            if let EntryPayload::Membership(membership) = entry.payload {
+                last_membership = Some(StoredMembership::new(Some(entry.log_id), membership));
             }
-            state.last
-        };
-        self.committed.send_replace(last);
+        }
+        let Some(last) = last else { return Ok(applied) };
+        // A leader may have committed it with the others alone.
+        let synced = self.store.wait_for_sync(last.index).await;
+        synced.map_err(|error| StorageIOError::write_logs(AnyError::error(&error)))?;
+        {
+            let mut state = lock(&self.state);
+            state.last = Some(last);
+            if let Some(membership) = last_membership {
+                state.membership = membership;
+            }
+        }
+        self.committed.send_replace(Some(last));
         Ok(applied)
     }
 

@@ -6,11 +6,15 @@
 
 use crate::batch::{self, Record};
 use crate::leadership::Leadership;
-use crate::network::{APPEND, INSTALL, JOIN, JOIN_LEADER, Network, READ_INDEX, REMOVE, Transport, VOTE};
+use crate::member::MemberRules;
+use crate::network::{
+    APPEND, DESCRIBE, INSTALL, JOIN, JOIN_LEADER, Network, READ_INDEX, REMOVE, Transport, VOTE,
+};
 use crate::place::place;
 use crate::position::Position;
 use crate::store::{Identity, Store};
 use crate::types::Types;
+use crate::wait::within;
 use crate::wire;
 use bytes::Bytes;
 use openraft::{Config, Raft, RaftMetrics, ServerState, SnapshotPolicy};
@@ -28,8 +32,9 @@ use vervet_env::Environment;
 use vervet_log::LogStatus;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Threads of the runtime of openraft.
-const RUNTIME_THREADS: usize = 2;
+/// Threads of the runtime of openraft. With a second one, most steps of a commit woke the other thread, which
+/// costs more than the step (docs/benchmarks/cluster-transactions.md).
+const RUNTIME_THREADS: usize = 1;
 
 /// Longest wait for the tasks of the runtime at the end.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(3);
@@ -75,8 +80,8 @@ pub struct ReplicaOptions {
     pub identity: Identity,
     /// What the others are told of this server, at most 4 KiB, if it asks to be admitted ([`Replica::join`]).
     pub about: Bytes,
-    /// Whether two such texts are of the same server: a server is not admitted at the place of another one.
-    pub is_same: fn(&[u8], &[u8]) -> bool,
+    /// What such texts mean.
+    pub rules: MemberRules,
     /// Numbers of the voters of a new log, this one included. A log that has voters keeps those.
     pub voters: BTreeSet<u64>,
     /// A missing log is begun. Only right if this voter has never had one: one that has lost its log has
@@ -85,6 +90,9 @@ pub struct ReplicaOptions {
     /// Timing of elections.
     pub timing: Timing,
 }
+
+/// Longest wait for another leader: some elections.
+pub const STEP_DOWN_MAX: Duration = Duration::from_secs(4);
 
 /// What a voter is at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -141,7 +149,7 @@ pub struct Replica {
     position: Position,
     pub(crate) server: u64,
     pub(crate) about: Bytes,
-    pub(crate) is_same: fn(&[u8], &[u8]) -> bool,
+    pub(crate) rules: MemberRules,
     /// The voters that the caller has named.
     pub(crate) named: BTreeSet<u64>,
     pub(crate) transport: Arc<dyn Transport>,
@@ -238,7 +246,11 @@ impl Replica {
         let config = config.validate().map_err(|error| Error::internal(error.to_string()))?;
         let position = Position::new(store.clone());
         let is_dismissed = Arc::<AtomicBool>::default();
-        let network = Network { transport: Arc::clone(&transport), is_dismissed: Arc::clone(&is_dismissed) };
+        let network = Network {
+            transport: Arc::clone(&transport),
+            store: store.clone(),
+            is_dismissed: Arc::clone(&is_dismissed),
+        };
         let started = Raft::new(identity.server, Arc::new(config), network, store.clone(), position.clone());
         let raft = runtime.block_on(started).map_err(|error| ended(&error))?;
         let (reads, requests) = mpsc::unbounded_channel();
@@ -250,7 +262,7 @@ impl Replica {
             position,
             server,
             about: options.about.clone(),
-            is_same: options.is_same,
+            rules: options.rules,
             named: voters.clone(),
             transport,
             reads,
@@ -340,6 +352,10 @@ impl Replica {
                 let place = body.first_chunk::<8>().filter(|_| body.len() == 8);
                 self.dismiss(u64::from_le_bytes(*place.ok_or_else(|| malformed(wire::Malformed))?))?;
             }
+            DESCRIBE => {
+                let changes = wire::read_abouts(body).map_err(malformed)?;
+                self.change_abouts(&changes)?;
+            }
             READ_INDEX => out.extend_from_slice(&self.confirmed_index()?.to_le_bytes()),
             _ => return Err(malformed(wire::Malformed)),
         }
@@ -360,15 +376,12 @@ impl Replica {
     }
 
     /// Returns the role once it differs from `known`, or after `time_max`.
-    ///
-    /// # Errors
-    /// Internal.
-    pub fn wait_for_role(&self, known: Role, time_max: Duration) -> Result<Role> {
+    pub fn wait_for_role(&self, known: Role, time_max: Duration) -> Role {
         let mut metrics = self.raft.metrics();
         let changed = metrics.wait_for(|metrics| role_of(metrics) != known);
         // A closed channel has the last role.
-        _ = self.block_on(async { timeout(time_max, changed).await.map(drop) })?;
-        Ok(self.role())
+        _ = within(time_max, changed).map(drop);
+        self.role()
     }
 
     /// Begins to append as the leader of `term`, as [`Role::Leader`] says. At most once a term: the records
@@ -397,14 +410,11 @@ impl Replica {
     }
 
     /// Returns the index of the last committed entry once it is behind `index`, or after `time_max`.
-    ///
-    /// # Errors
-    /// Internal.
-    pub fn wait_for_more(&self, index: u64, time_max: Duration) -> Result<u64> {
+    pub fn wait_for_more(&self, index: u64, time_max: Duration) -> u64 {
         let mut committed = self.position.committed();
         let more = committed.wait_for(|last| last.is_some_and(|last| last.index > index));
-        _ = self.block_on(async { timeout(time_max, more).await.map(drop) })?;
-        Ok(self.committed())
+        _ = within(time_max, more).map(drop);
+        self.committed()
     }
 
     /// The committed entries behind index `after` (0 at first), in order, about `bytes_max` bytes of them at
@@ -478,7 +488,7 @@ impl Replica {
                         && role != Role::Ended
                         && Instant::now() < end =>
                 {
-                    self.wait_for_role(role, RETRY_INTERVAL.min(left))?;
+                    self.wait_for_role(role, RETRY_INTERVAL.min(left));
                 }
                 Err(error) if error.kind() == ErrorKind::Deadline => {
                     return Err(no_leader(
@@ -524,12 +534,16 @@ impl Replica {
         }
     }
 
-    /// Stands for election now.
-    ///
-    /// # Errors
-    /// Unavailable: this voter has ended.
-    pub fn stand_for_election(&self) -> Result<()> {
-        self.block_on(self.raft.trigger().elect())?.map_err(|error| ended(&error))
+    /// Gives the leadership of `term` up: says nothing to the others until they elect a leader, which may be
+    /// this server in a later term. Waits for that, for [`STEP_DOWN_MAX`] at most.
+    pub fn step_down(&self, term: u64) {
+        // openraft 0.9 has no other way, and does not elect a leader anew.
+        let raft = self.raft.runtime_config();
+        raft.heartbeat(false);
+        raft.elect(false);
+        self.wait_for_role(Role::Leader { term }, STEP_DOWN_MAX);
+        raft.heartbeat(true);
+        raft.elect(true);
     }
 
     /// Bytes of the log.

@@ -22,19 +22,25 @@
 //! 1. Entries have consecutive indexes. A truncation is a record before the entries that replace the removed
 //!    ones, so the state after a power loss is one that the server was in, at or after its last sync: torn
 //!    tails are cut by `vervet-log` as in the log of a single database.
-//! 2. A vote is synced before `save_vote` returns, an entry before its callback runs.
+//! 2. A vote is synced before `save_vote` returns. An entry of another leader is synced before its callback
+//!    runs. An entry of this server's own leadership may be sent to the others before it is synced here, as
+//!    Ongaro's thesis (10.2.1) has it: its callback runs at once. openraft then counts this server among
+//!    those that have the entry. So nothing leaves openraft that rests on it: an entry is applied, and the
+//!    others are told that it is committed, only once it is synced here (`Store::wait_for_sync`,
+//!    `Store::synced`). A server that loses such an entry has also lost what openraft made of it.
 //! 3. An entry that cannot be read, or does not have the position that it should have, is an error, which
 //!    ends openraft on this server. It is never left out of a list: a leader that sent a list without it
 //!    would damage the logs of others.
 //! # Threads
-//! One thread syncs, for all appends that wait at that time, and runs their callbacks: openraft's own task
-//! waits for the disk without holding a thread of the runtime. Votes, which are rare, are synced by the
-//! caller.
+//! At a leader one thread syncs, for all appends that wait at that time, and openraft's own task goes on
+//! meanwhile. Elsewhere that task has nothing to do before an append is synced, and syncs it itself: a thread
+//! less to wake. So it does with votes.
 //! # Cost
 //! An entry takes 32 bytes of memory beyond the cache. Reading an entry that is not in the cache opens a
 //! file.
 
 use crate::types::{Entry, LogId, SnapshotMeta, StorageError, Types, Vote};
+use crate::unsynced::Unsynced;
 use crate::wire::{self, Malformed, entry_bytes};
 use bytes::{Buf, Bytes};
 use openraft::storage::{LogFlushed, RaftLogStorage};
@@ -45,6 +51,7 @@ use std::ops::{Bound, RangeBounds};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use vervet_env::{Environment, LockGuard};
 use vervet_log::{Log, LogOptions, LogStatus, Lsn, ReadOptions};
 use vervet_model::{Error, ErrorKind, Result, lock};
@@ -79,7 +86,8 @@ pub struct Identity {
 #[derive(Clone)]
 pub(crate) struct Store {
     shared: Arc<Shared>,
-    syncs: Sender<Sync>,
+    /// Appends of an own leadership that wait for the disk.
+    syncs: Sender<Lsn>,
 }
 
 struct Shared {
@@ -88,13 +96,8 @@ struct Shared {
     log: Arc<Log>,
     state: Mutex<State>,
     cache_bytes_max: usize,
+    unsynced: Arc<Unsynced>,
     _lock: Box<dyn LockGuard>,
-}
-
-/// An append that waits for the disk.
-struct Sync {
-    lsn: Lsn,
-    callback: LogFlushed<Types>,
 }
 
 #[derive(Default)]
@@ -160,6 +163,13 @@ impl State {
             return Err(Error::corrupt(directory.display(), what));
         }
         Ok(())
+    }
+
+    /// Whether the server appends entries as a leader: the vote for itself is that of a majority.
+    fn leads(&self) -> bool {
+        self.vote.is_some_and(|vote| {
+            vote.committed && Some(vote.leader_id.node_id) == self.identity.map(|own| own.server)
+        })
     }
 
     fn truncate(&mut self, from: u64) {
@@ -311,10 +321,11 @@ impl Store {
             state.identity = Some(identity);
         }
         let (syncs, waiting) = mpsc::channel();
-        let synced = Arc::clone(&log);
+        let unsynced = Arc::new(Unsynced::new());
+        let (synced, entries) = (Arc::clone(&log), Arc::clone(&unsynced));
         std::thread::Builder::new()
             .name("raft-log".to_owned())
-            .spawn(move || sync_all(&synced, &waiting))
+            .spawn(move || sync_all(&synced, &entries, &waiting))
             .map_err(|error| Error::io("start a thread for the log", &error))?;
         let shared = Shared {
             environment: environment.clone(),
@@ -322,9 +333,34 @@ impl Store {
             log,
             state: Mutex::new(state),
             cache_bytes_max,
+            unsynced,
             _lock: guard,
         };
         Ok(Self { shared: Arc::new(shared), syncs })
+    }
+
+    /// The last entry up to `last` that is synced here, as are all before it. `None`: there is none in the
+    /// log.
+    pub(crate) fn synced(&self, last: Option<LogId>) -> Option<LogId> {
+        match (last, self.shared.unsynced.first()) {
+            (Some(last), Some(first)) if last.index >= first => {
+                first.checked_sub(1).and_then(|synced| self.log_id(synced))
+            }
+            _ => last,
+        }
+    }
+
+    /// How long the first entry of an own leadership has waited for its sync.
+    pub(crate) fn sync_waited(&self) -> Duration {
+        self.shared.unsynced.waited()
+    }
+
+    /// Returns once the entries up to `index` are synced here.
+    ///
+    /// # Errors
+    /// Io: they cannot be synced.
+    pub(crate) async fn wait_for_sync(&self, index: u64) -> Result<()> {
+        self.shared.unsynced.wait(index).await
     }
 
     /// Bytes in the files.
@@ -503,13 +539,10 @@ fn create(environment: &Environment, directory: &Path) -> std::io::Result<()> {
 }
 
 /// Syncs appends until the store is dropped.
-fn sync_all(log: &Log, waiting: &Receiver<Sync>) {
+fn sync_all(log: &Log, unsynced: &Unsynced, waiting: &Receiver<Lsn>) {
     while let Ok(first) = waiting.recv() {
-        let due: Vec<Sync> = std::iter::once(first).chain(waiting.try_iter()).collect();
-        let synced = due.last().map_or(Ok(()), |last| log.wait(last.lsn));
-        for Sync { callback, .. } in due {
-            callback.log_io_completed(synced.clone().map_err(std::io::Error::other));
-        }
+        let last = waiting.try_iter().last().unwrap_or(first);
+        unsynced.end(last, log.wait(last));
     }
 }
 
@@ -594,13 +627,21 @@ impl RaftLogStorage<Types> for Store {
         I: IntoIterator<Item = Entry> + OptionalSend,
         I::IntoIter: OptionalSend,
     {
-        let lsn = self.append_entries(entries).map_err(|error| unwritten(&error))?;
-        self.syncs.send(Sync { lsn, callback }).map_err(|_| unwritten(&Error::internal("the log has ended")))
+        let (lsn, is_own) = self.append_entries(entries).map_err(|error| unwritten(&error))?;
+        let synced = if is_own {
+            self.syncs.send(lsn).map_err(|_| unwritten(&Error::internal("the log has ended")))?;
+            Ok(())
+        } else {
+            self.shared.log.wait(lsn)
+        };
+        callback.log_io_completed(synced.map_err(std::io::Error::other));
+        Ok(())
     }
 
     async fn truncate(&mut self, from: LogId) -> Result<(), StorageError> {
         let mut state = lock(&self.shared.state);
         state.truncate(from.index);
+        self.shared.unsynced.truncate(from.index);
         self.write(&mut state, TRUNCATED, &from.index.to_le_bytes())
             .map(drop)
             .map_err(|error| unwritten(&error))
@@ -612,22 +653,27 @@ impl RaftLogStorage<Types> for Store {
 }
 
 impl Store {
-    fn append_entries(&self, entries: impl IntoIterator<Item = Entry>) -> Result<Lsn> {
+    /// Appends entries, not synced; whether they are of this server's own leadership.
+    fn append_entries(&self, entries: impl IntoIterator<Item = Entry>) -> Result<(Lsn, bool)> {
         let mut record = Vec::new();
         let mut state = lock(&self.shared.state);
         let state = &mut *state;
+        let is_own = state.leads();
         for entry in entries {
             record.clear();
             wire::write_entry(&entry, &mut record);
             state
                 .push(&entry.log_id)
                 .map_err(|_| Error::internal(format!("entry {} is not the next one", entry.log_id)))?;
-            self.write(state, ENTRY, &record)?;
+            let lsn = self.write(state, ENTRY, &record)?;
+            if is_own {
+                self.shared.unsynced.push(entry.log_id.index, lsn);
+            }
             state.cache_bytes += entry_bytes(&entry);
             state.cache.push_back(entry);
         }
         self.shrink_cache(state);
-        Ok(state.last_record)
+        Ok((state.last_record, is_own))
     }
 
     /// Drops entries from the cache that are in the files, and not the last one.

@@ -10,6 +10,7 @@
 //! # Cost
 //! Decoding copies no batch: it shares the received bytes.
 
+use crate::member::AboutChange;
 use crate::types::{Entry, LogId, Membership, SnapshotMeta, Types, Vote};
 use bytes::{Buf, BufMut, Bytes};
 use openraft::raft::{
@@ -137,6 +138,29 @@ pub(crate) fn write_join(server: u64, about: &[u8], out: &mut Vec<u8>) {
 pub(crate) fn read_join(mut from: Bytes) -> Decoded<(u64, Bytes)> {
     let server = number(&mut from)?;
     if from.len() > ABOUT_BYTES_MAX { Err(Malformed) } else { Ok((server, Bytes::copy_from_slice(&from))) }
+}
+
+/// A request to replace what is said of servers.
+pub(crate) fn write_abouts(changes: &[AboutChange], out: &mut Vec<u8>) {
+    out.put_u32_le(u32::try_from(changes.len()).unwrap_or(u32::MAX));
+    for AboutChange { server, before, after } in changes {
+        for about in [before, after] {
+            out.put_u64_le(*server);
+            out.put_u32_le(u32::try_from(about.len()).unwrap_or(u32::MAX));
+            out.extend_from_slice(about);
+        }
+    }
+}
+
+pub(crate) fn read_abouts(mut from: Bytes) -> Decoded<Vec<AboutChange>> {
+    let changes = Some(count(&mut from)?).filter(|changes| *changes <= SERVERS_MAX).ok_or(Malformed)?;
+    let change = |_| {
+        let ((server, before), (same, after)) = (read_member(&mut from)?, read_member(&mut from)?);
+        if same == server { Ok(AboutChange { server, before, after }) } else { Err(Malformed) }
+    };
+    let changes = (0..changes).map(change).collect::<Decoded<_>>()?;
+    end(&from)?;
+    Ok(changes)
 }
 
 /// What a snapshot with this last entry is called.
@@ -328,6 +352,13 @@ mod tests {
         );
         assert_eq!(read.entries, entries);
         mangle(&out, read_append);
+
+        let [before, after] = [Bytes::from("a\nhost:1"), Bytes::new()];
+        let changes = vec![AboutChange { server: 9, before, after }];
+        let mut out = Vec::new();
+        write_abouts(&changes, &mut out);
+        assert_eq!(read_abouts(Bytes::from(out.clone())), Ok(changes));
+        mangle(&out, read_abouts);
 
         let vote = VoteRequest::new(Vote::new(7, 3), None);
         let mut out = Vec::new();

@@ -51,6 +51,7 @@
 
 mod admission;
 mod cancel;
+mod commit_waits;
 mod config;
 mod consistency;
 mod context;

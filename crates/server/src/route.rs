@@ -156,7 +156,7 @@ fn unreachable(cluster: &Cluster) -> Option<String> {
             Some("does not have all changes of the graph yet, or has no vote yet")
         }
         // Where it reads the whole graph without others, it goes on with the changes that it has.
-        ChangesStatus { failure: Some(_), .. } if map.replicas() == 1 => {
+        ChangesStatus { failure: Some(_), .. } if map.fewest_replicas() == 1 => {
             Some("gets no changes of the graph at present")
         }
         _ => None,

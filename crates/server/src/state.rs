@@ -9,6 +9,7 @@
 
 use crate::admission::Admission;
 use crate::cancel::CancelOnDrop;
+use crate::commit_waits::CommitWaits;
 use crate::http::reply::{Failure, Outcome};
 use crate::network::body_memory::BodyMemory;
 use crate::operations::feed_streams::FeedStreams;
@@ -39,6 +40,7 @@ pub(crate) struct State {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) threads: Arc<WorkerThreads>,
+    pub(crate) commit_waits: Arc<CommitWaits>,
     permits: Arc<Semaphore>,
     heavy_permits: Arc<Semaphore>,
     session_permits: Arc<Semaphore>,
@@ -77,6 +79,7 @@ impl State {
                 None => Arc::default(),
             },
             threads: Arc::default(),
+            commit_waits: Arc::default(),
             permits: Arc::new(Semaphore::new(options.limits.requests)),
             heavy_permits: Arc::new(Semaphore::new(options.limits.heavy_requests)),
             session_permits: Arc::new(Semaphore::new(options.limits.sessions)),
@@ -110,6 +113,7 @@ impl State {
             metrics: Arc::clone(&self.metrics),
             admission: Arc::clone(&self.admission),
             threads: Arc::clone(&self.threads),
+            commit_waits: Arc::clone(&self.commit_waits),
             permits: Arc::clone(&self.permits),
             heavy_permits: Arc::clone(&self.heavy_permits),
             session_permits: Arc::clone(&self.session_permits),

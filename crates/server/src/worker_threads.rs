@@ -177,6 +177,11 @@ pub(crate) fn shorten_time_slices() {
     vervet_env::request_time_slice(Some(LIGHT_TIME_SLICE));
 }
 
+/// Whether the calling thread has lowered its priority.
+pub(crate) fn has_lowered_priority() -> bool {
+    HAS_LOWERED_PRIORITY.get()
+}
+
 /// Lowers the priority of the calling thread, and restores its time slices.
 pub(crate) fn lower_priority() {
     // Failure is ignored: the thread keeps its priority, which affects only latency.

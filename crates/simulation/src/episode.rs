@@ -3,10 +3,11 @@
 use crate::faults::{Faults, KINDS};
 use crate::judge::{Entry, History, Look, judge};
 use crate::machine::{self, with};
-use crate::operator::{Operator, WORKS};
+use crate::merges::{self, Merges, Source};
+use crate::operator::{Operator, PARTITIONS, WORKS};
 use crate::server::{Life, Server};
 use crate::telling::{Telling, tell};
-use crate::transaction::{Answer, Commit, KEYS, Outcome, Request, Step};
+use crate::transaction::{Answer, Commit, KEYS, Outcome, Registers, Request, Step, first_data};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,6 +22,9 @@ const ANSWER_NS: u64 = 15_000_000_000;
 
 /// Time in which all servers are equal after the last fault.
 const PEACE_NS: u64 = 120_000_000_000;
+
+/// Time in which all servers go over to merged data then.
+const MERGE_NS: u64 = 300_000_000_000;
 
 /// How often faults are drawn, and clients look for servers.
 const LOOK: Duration = Duration::from_millis(10);
@@ -74,6 +78,7 @@ pub(crate) struct Summary {
     pub(crate) reads: u64,
     pub(crate) faults: [u64; KINDS.len()],
     pub(crate) works: [u64; WORKS.len()],
+    pub(crate) merges: merges::Counts,
     /// Virtual time, in milliseconds.
     pub(crate) milliseconds: u64,
     pub(crate) trace: u64,
@@ -93,6 +98,9 @@ struct Shared {
     failure: Mutex<Option<String>>,
     /// The server that took the last change.
     leader: AtomicU64,
+    /// Servers have different partitions.
+    is_shared_out: bool,
+    merges: Merges,
 }
 
 fn now() -> u64 {
@@ -126,16 +134,23 @@ impl Shared {
 /// The first panic of any thread.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
 
+/// Partitions and replicas of a cluster.
+type Layout = (usize, usize);
+
 /// Makes a cluster of voters in a folder: each has the whole graph, or its share of several partitions.
-fn make(folder: &Path, count: usize, partitions: usize) -> vervet::Result<Vec<PathBuf>> {
+fn make(folder: &Path, count: usize, (partitions, replicas): Layout) -> vervet::Result<Vec<PathBuf>> {
     let mut options = InitOptions::on_host(count, partitions, "10.0.0.1", (0, 0));
     for (number, server) in (1..).zip(&mut options.servers) {
         server.address = format!("10.0.0.{number}:7000");
         server.http = None;
     }
-    options.replicas = if partitions > 1 { 1 } else { count };
+    options.replicas = replicas;
     options.voters = options.servers.iter().map(|server| server.name.clone()).collect();
-    init(&Database::in_memory(), &options, &folder.join("servers"), &Watch::new("simulate"))
+    let database = Database::in_memory();
+    if replicas < count {
+        first_data(&database)?;
+    }
+    init(&database, &options, &folder.join("servers"), &Watch::new("simulate"))
 }
 
 /// Runs an episode in a folder of its own. The calling process does nothing else.
@@ -149,10 +164,15 @@ pub(crate) fn run(plan: Plan, folder: &Path) -> Result<Summary, String> {
     }
     let mut random = Random(plan.seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1);
     let count = if random.one_in(4) { 5 } else { 3 };
-    let is_shared_out = random.one_in(5);
-    let partitions = if is_shared_out { 8 } else { 1 };
-    let directories =
-        make(folder, count, partitions).map_err(|error| format!("no cluster was made: {error}"))?;
+    let layout = match random.one_in(4) {
+        true => (PARTITIONS, 1 + usize::try_from(random.below(count as u64)).unwrap_or(0)),
+        false => (1, count),
+    };
+    let is_shared_out = layout.1 < count;
+    // Servers look every second whether they go over to merged data: fewer transactions, in more time.
+    let transactions = if is_shared_out { plan.transactions.div_ceil(2) } else { plan.transactions };
+    let plan = Plan { transactions, ..plan };
+    let directories = make(folder, count, layout).map_err(|error| format!("no cluster was made: {error}"))?;
     let mut servers: Vec<Server> = directories
         .into_iter()
         .map(|directory| {
@@ -175,9 +195,11 @@ pub(crate) fn run(plan: Plan, folder: &Path) -> Result<Summary, String> {
         is_settled: AtomicBool::new(false),
         failure: Mutex::default(),
         leader: AtomicU64::new(0),
+        is_shared_out,
+        merges: Merges::default(),
     });
     shared.publish(&servers);
-    let pace = 14 + random.below(6);
+    let pace = if is_shared_out { 20 + random.below(4) } else { 14 + random.below(6) };
     let clients: Vec<_> = (1..=4 + random.below(28))
         .map(|number| {
             let random = Random(random.next() | 1);
@@ -188,8 +210,9 @@ pub(crate) fn run(plan: Plan, folder: &Path) -> Result<Summary, String> {
     let collecting = Arc::clone(&shared);
     let collector = std::thread::spawn(move || collect(&collecting));
     let mut faults = Faults::new(random.next(), plan.tells.is_some());
-    let mut operator = Operator::new(random.next(), folder.join("servers"), plan.tells.is_some());
-    let has_operator = !is_shared_out && random.one_in(2);
+    let (folder, tells) = (folder.join("servers"), plan.tells.is_some());
+    let mut operator = Operator::new(random.next(), folder, (is_shared_out, layout.1 > 1), tells);
+    let has_operator = random.one_in(2);
     let mut keeps = 0;
     while !shared.is_over() {
         std::thread::sleep(LOOK);
@@ -219,6 +242,10 @@ pub(crate) fn run(plan: Plan, folder: &Path) -> Result<Summary, String> {
     }
     shared.tell(|| "peace".to_owned());
     change_everywhere(&shared, &mut servers, &mut operator);
+    if is_shared_out {
+        merge_everywhere(&shared, &servers);
+        change_everywhere(&shared, &mut servers, &mut operator);
+    }
     let ended = settle(&shared, &mut servers, &mut operator);
     shared.is_settled.store(true, Ordering::Relaxed);
     _ = collector.join();
@@ -239,6 +266,7 @@ pub(crate) fn run(plan: Plan, folder: &Path) -> Result<Summary, String> {
     let milliseconds = now() / 1_000_000;
     let (counts, works) = (faults.counts, operator.counts);
     let mut summary = Summary { faults: counts, works, milliseconds, ..Summary::default() };
+    summary.merges = shared.merges.counts();
     for entry in &history.entries {
         match entry.outcome {
             Outcome::Committed(_) => summary.committed += 1,
@@ -296,6 +324,44 @@ fn change_everywhere(shared: &Shared, servers: &mut Vec<Server>, operator: &mut 
     }
 }
 
+/// After that, the servers merge all changes, and each goes over to the merged data.
+fn merge_everywhere(shared: &Shared, servers: &[Server]) {
+    let end = now() + MERGE_NS;
+    while lock(&shared.failure).is_none() {
+        std::thread::sleep(LOOK * 10);
+        let lives = || servers.iter().filter_map(|server| server.life.as_ref());
+        let mut is_done = false;
+        for life in lives() {
+            match life.ask(Request::Merge, ANSWER_NS) {
+                Some(Answer::Merged(true)) => shared.merges.note_merge(),
+                Some(Answer::Merged(false)) => is_done = true,
+                Some(Answer::Wrong(why)) => shared.fail(format!("the last merge: {why}")),
+                _ => {}
+            }
+        }
+        let read = |life: &Life| match life.ask(Request::Read { strict: true }, ANSWER_NS) {
+            Some(Answer::Registers(registers, source)) => Some((registers, source)),
+            _ => None,
+        };
+        let reads: Vec<_> = lives().map(read).collect();
+        for (server, (_, source)) in
+            reads.iter().enumerate().filter_map(|(at, read)| Some((at, read.as_ref()?)))
+        {
+            shared.merges.note_read(server, *source);
+        }
+        let state = |read: &Option<(Registers, Source)>| {
+            read.map(|(registers, source)| (registers, source.merged)).filter(|(_, merged)| *merged > 0)
+        };
+        let first = reads.first().and_then(state);
+        if is_done && first.is_some() && reads.iter().all(|read| state(read) == first) {
+            return;
+        }
+        if now() > end {
+            shared.fail(format!("the servers do not go over to merged data: {reads:?}"));
+        }
+    }
+}
+
 /// Starts servers again that did not start, such as those whose disk was full.
 fn start_again(servers: &mut [Server]) {
     for server in servers {
@@ -333,7 +399,7 @@ fn settle(
         names.sort_unstable();
         let all = servers.iter().filter(|server| !server.is_gone).map(|server| {
             let life = server.life.as_ref().filter(|life| has_voters(life, &names))?;
-            let Answer::Registers(registers) = life.ask(Request::Read { strict: true }, ANSWER_NS)? else {
+            let Answer::Registers(registers, _) = life.ask(Request::Read { strict: true }, ANSWER_NS)? else {
                 return None;
             };
             let Answer::Count(count) = life.ask(Request::Count, ANSWER_NS)? else { return None };
@@ -405,7 +471,7 @@ impl Client {
             match self.random.below(8) {
                 0 | 1 => self.read(),
                 2 => self.update(),
-                3 if self.random.one_in(64) => self.merge(),
+                3 if self.random.one_in(if self.shared.is_shared_out { 16 } else { 64 }) => self.merge(),
                 _ => self.transaction(),
             }
         }
@@ -422,7 +488,10 @@ impl Client {
         let asks = strict && self.shared.plan.planted != Some(Planted::StaleReads);
         let began = now();
         match life.ask(Request::Read { strict: asks }, ANSWER_NS) {
-            Some(Answer::Registers(registers)) => {
+            Some(Answer::Registers(registers, source)) => {
+                if self.shared.is_shared_out {
+                    self.shared.merges.note_read(server, source);
+                }
                 let look = Look { began, ended: now(), strict, server: (server, life.number), registers };
                 lock(&self.shared.history).looks.push(look);
             }
@@ -432,10 +501,15 @@ impl Client {
     }
 
     fn merge(&mut self) {
-        let server = self.server();
-        let merged = self.shared.life(server).and_then(|life| life.ask(Request::Merge, ANSWER_NS));
-        if let Some(Answer::Wrong(why)) = merged {
-            self.shared.fail(format!("merging at server {server}: {why}"));
+        let mut server = self.server();
+        if self.shared.is_shared_out {
+            // The leader merges for all.
+            server = usize::try_from(self.shared.leader.load(Ordering::Relaxed)).unwrap_or(server);
+        }
+        match self.shared.life(server).and_then(|life| life.ask(Request::Merge, ANSWER_NS)) {
+            Some(Answer::Merged(true)) if self.shared.is_shared_out => self.shared.merges.note_merge(),
+            Some(Answer::Wrong(why)) => self.shared.fail(format!("merging at server {server}: {why}")),
+            _ => {}
         }
     }
 

@@ -25,6 +25,8 @@ mod judge;
 #[allow(clippy::cast_possible_truncation, reason = "numbers of the C library")]
 mod machine;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod merges;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod operator;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod runs;

@@ -1,5 +1,5 @@
-//! What an operator does in an episode: servers join and leave, and one that has lost its disk takes its
-//! place again. One thing at a time, with the calls of `vervet cluster`.
+//! What an operator does in an episode: servers join and leave, partitions move, and a server that has lost
+//! its disk takes its place again. One thing at a time, with the calls of `vervet cluster`.
 
 use crate::machine::{Node, with};
 use crate::server::Server;
@@ -8,7 +8,7 @@ use crate::transaction::{Answer, Request};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use vervet::{DatabaseOptions, Environment, Error, ErrorKind};
-use vervet_cluster::{InviteOptions, invite, rejoin, remove};
+use vervet_cluster::{InviteOptions, Rebalance, invite, rebalance, rejoin, remove};
 use vervet_model::lock;
 use vervet_testkit::Random;
 
@@ -24,6 +24,9 @@ const SERVERS_AT_A_TIME_MAX: usize = 6;
 /// Fewest servers that are left.
 const SERVERS_MIN: usize = 3;
 
+/// Partitions of a cluster whose servers have different ones.
+pub(crate) const PARTITIONS: usize = 8;
+
 /// What a command has come to.
 type Outcome = Arc<Mutex<Option<Result<(), Error>>>>;
 
@@ -33,10 +36,12 @@ enum Work {
     Joining(usize),
     Leaving(usize, Outcome),
     Rejoining(usize, Outcome),
+    Moving(Outcome),
 }
 
 /// The kinds in the order of [`Operator::counts`].
-pub(crate) const WORKS: [&str; 3] = ["servers that joined", "that left", "that lost their disk"];
+pub(crate) const WORKS: [&str; 4] =
+    ["servers that joined", "that left", "that lost their disk", "moves of partitions"];
 
 /// See the header of this file.
 pub(crate) struct Operator {
@@ -45,7 +50,11 @@ pub(crate) struct Operator {
     next: u64,
     /// Where the directories of servers are.
     folder: PathBuf,
-    pub(crate) counts: [u64; 3],
+    /// Servers have different partitions.
+    is_shared_out: bool,
+    /// Others have what is on a disk.
+    loses_disks: bool,
+    pub(crate) counts: [u64; WORKS.len()],
     tells: bool,
 }
 
@@ -81,10 +90,17 @@ fn votes(servers: &[Server], name: &str) -> bool {
 }
 
 impl Operator {
-    pub(crate) fn new(seed: u64, folder: PathBuf, tells: bool) -> Self {
+    /// `is_shared_out`: servers have different partitions. `loses_disks`: others have what is on a disk.
+    pub(crate) fn new(
+        seed: u64,
+        folder: PathBuf,
+        (is_shared_out, loses_disks): (bool, bool),
+        tells: bool,
+    ) -> Self {
         let mut random = Random(seed | 1);
         let next = random.below(SECOND);
-        Self { random, work: None, next, folder, counts: [0; 3], tells }
+        let counts = [0; WORKS.len()];
+        Self { random, work: None, next, folder, is_shared_out, loses_disks, counts, tells }
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -118,7 +134,17 @@ impl Operator {
                     servers[at].is_gone = true;
                     None
                 }
-                Some(_) => Some(Self::leave(servers, at, SECOND)),
+                Some(_) => Some(self.leave(servers, at, SECOND)),
+            },
+            // One that has failed has changed nothing, or will have.
+            Work::Moving(outcome) => match take(&outcome) {
+                None => Some(Work::Moving(outcome)),
+                Some(done) => {
+                    if let (true, Err(error)) = (self.tells, &done) {
+                        tell(&format!("partitions do not move: {error}"));
+                    }
+                    None
+                }
             },
             Work::Rejoining(at, outcome) => match take(&outcome) {
                 None if servers[at].is_held => Some(Work::Rejoining(at, outcome)),
@@ -130,6 +156,9 @@ impl Operator {
                     Some(Work::Rejoining(at, outcome))
                 }
                 Some(Err(error)) if error.kind() == ErrorKind::Unavailable => {
+                    if self.tells {
+                        tell(&format!("server {at} does not take its place again yet: {error}"));
+                    }
                     Some(self.take_place(servers, at, SECOND))
                 }
                 Some(Err(error)) => return Err(format!("a server did not take its place again: {error}")),
@@ -146,11 +175,22 @@ impl Operator {
             return Ok(None);
         }
         let at = self.random.pick(&present);
-        let kind = self.random.below(3);
+        let kind = self.random.below(4);
         let work = match kind {
             0 if servers.len() < SERVERS_MAX && all < SERVERS_AT_A_TIME_MAX => self.join(servers, at)?,
-            1 if all > SERVERS_MIN => Self::leave(servers, at, 0),
-            2 => {
+            1 if all > SERVERS_MIN => self.leave(servers, at, 0),
+            3 if self.is_shared_out => {
+                let directory = servers[at].directory.clone();
+                let to = servers[self.random.pick(&present)].name.clone();
+                let of = if self.random.one_in(2) {
+                    Rebalance::Evenly { replicas: None }
+                } else {
+                    let partitions = vec![usize::try_from(self.random.next()).unwrap_or(0) % PARTITIONS];
+                    Rebalance::Move { partitions, from: None, to }
+                };
+                Work::Moving(begin(0, move || rebalance(&directory, &of, &mut |_| {}).map(drop)))
+            }
+            2 if self.loses_disks => {
                 servers[at].kill(true, false);
                 servers[at].is_held = true;
                 let whole = self.random.one_in(2);
@@ -185,13 +225,19 @@ impl Operator {
         Ok(Work::Joining(at))
     }
 
-    fn leave(servers: &[Server], at: usize, wait: u64) -> Work {
+    fn leave(&self, servers: &[Server], at: usize, wait: u64) -> Work {
         let name = servers[at].name.clone();
         // Any other one that is there; the command asks those in its map.
         let host = servers.iter().find(|server| !server.is_gone && server.name != name && !server.is_held);
         let directory = host.map_or_else(|| servers[at].directory.clone(), |host| host.directory.clone());
+        let is_shared_out = self.is_shared_out;
         let outcome = begin(0, move || {
             std::thread::sleep(std::time::Duration::from_nanos(wait));
+            if is_shared_out {
+                let drained = rebalance(&directory, &Rebalance::Drain { server: name.clone() }, &mut |_| {});
+                // One that is removed already is not known.
+                drained?;
+            }
             remove(&directory, &name)
         });
         Work::Leaving(at, outcome)

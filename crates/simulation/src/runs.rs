@@ -3,6 +3,7 @@
 use crate::episode::{self, Plan, Planted, Summary};
 use crate::faults::KINDS;
 use crate::machine::run_on;
+use crate::merges::COUNTS;
 use crate::operator::WORKS;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -131,9 +132,10 @@ fn in_process(options: &Options) -> ExitCode {
 }
 
 fn line(summary: &Summary) -> String {
-    let Summary { again, committed, refused, unknown, reads, faults, works, milliseconds, trace, switches } =
-        summary;
-    let faults: Vec<String> = faults.iter().chain(works).chain(again).map(ToString::to_string).collect();
+    let Summary { again, committed, refused, unknown, reads, milliseconds, trace, switches, .. } = summary;
+    let Summary { faults, works, merges, .. } = summary;
+    let faults = faults.iter().chain(works).chain(merges).chain(again);
+    let faults: Vec<String> = faults.map(ToString::to_string).collect();
     format!(
         "right {committed} {refused} {unknown} {reads} {milliseconds} {switches} {trace:016x} {}",
         faults.join(" ")
@@ -145,7 +147,8 @@ fn line(summary: &Summary) -> String {
 struct Sums {
     episodes: u64,
     numbers: [u64; 6],
-    faults: [u64; KINDS.len() + WORKS.len()],
+    /// Faults, works of operators and merges.
+    faults: [u64; KINDS.len() + WORKS.len() + COUNTS.len()],
     /// Milliseconds until changes were taken again.
     again: Vec<u64>,
 }
@@ -250,9 +253,13 @@ fn all(options: &Options) -> (u64, u64) {
         milliseconds / 1000,
         begun.elapsed().as_secs_f64()
     );
-    let kinds: Vec<String> =
-        KINDS.iter().chain(&WORKS).zip(sums.faults).map(|(kind, count)| format!("{count} {kind}")).collect();
-    println!("{}", kinds.join(", "));
+    let (faults, merges) = sums.faults.split_at(KINDS.len() + WORKS.len());
+    let list = |names: &mut dyn Iterator<Item = &&str>, counts: &[u64]| {
+        let named: Vec<String> = names.zip(counts).map(|(name, count)| format!("{count} {name}")).collect();
+        named.join(", ")
+    };
+    println!("{}", list(&mut KINDS.iter().chain(&WORKS), faults));
+    println!("servers with different partitions: {}", list(&mut COUNTS.iter(), merges));
     sums.again.sort_unstable();
     if let Some(most) = sums.again.last() {
         let share = |percent: usize| sums.again[(sums.again.len() - 1) * percent / 100];

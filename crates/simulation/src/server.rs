@@ -136,7 +136,7 @@ impl Server {
     /// Whether it says that it is ready: it votes, and shows all that was committed before its start.
     pub(crate) fn is_ready(&self) -> bool {
         let read = self.life.as_ref().and_then(|life| life.ask(Request::Read { strict: false }, LOOK_NS * 4));
-        matches!(read, Some(Answer::Registers(_)))
+        matches!(read, Some(Answer::Registers(..)))
     }
 
     pub(crate) fn has_ended(&self) -> bool {

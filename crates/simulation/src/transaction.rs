@@ -5,18 +5,22 @@
 //! has a number of its own, writes it into registers, and adds `<urn:tx:N> <urn:by> C`, so that the log says
 //! which transaction each commit is. Numbers are new terms of the graph.
 
+use crate::merges::Source;
 use oxrdf::{GraphNameRef, QuadRef};
 use std::sync::Arc;
 use std::time::Duration;
 use vervet::{
-    Database, FeedFormat, FeedLimits, FeedPosition, FeedRefusal, Isolation, NamedNode, QueryOptions, Term,
-    Timestamp, Transaction, TransactionOptions,
+    Answer as Answered, Database, FeedFormat, FeedLimits, FeedPosition, FeedRefusal, Isolation, NamedNode,
+    QueryOptions, Term, Timestamp, Transaction, TransactionOptions,
 };
 use vervet_cluster::Cluster;
 use vervet_model::{Error, ErrorKind, Result};
 
 /// Number of registers.
 pub(crate) const KEYS: usize = 8;
+
+/// Statements of [`first_data`].
+const FIRST_STATEMENTS: u64 = 64;
 
 /// The value of each register.
 pub(crate) type Registers = [Option<u64>; KEYS];
@@ -87,10 +91,12 @@ pub(crate) struct Commit {
 pub(crate) enum Answer {
     /// Of a transaction or an update: what each step has read.
     Done(Outcome, Vec<Seen>),
-    Registers(Registers),
+    /// With what they were read from.
+    Registers(Registers, Source),
     Commits(Vec<Commit>),
     Count(u64),
-    Merged,
+    /// Whether there was something to merge.
+    Merged(bool),
     Voters(Vec<String>),
     Status(String),
     /// It does not answer this at present.
@@ -132,6 +138,9 @@ fn read(transaction: &Transaction, key: usize) -> Result<Option<u64>> {
     }
     Ok(found)
 }
+
+/// Stands in the profile of a query that has read partitions of other servers.
+const REMOTE: &str = "reads in place";
 
 const ALL: &str = "SELECT ?r ?v { ?r <urn:value> ?v }";
 
@@ -208,6 +217,15 @@ fn replacement(number: u64, keys: &[usize], marked: Option<(u64, bool)>) -> Stri
         }
     }
     format!("DELETE {{ {old}}} INSERT {{ {new}}} WHERE {{ {found}}}")
+}
+
+/// A graph without registers, as the first data of servers with different partitions: a server copies a
+/// predicate with fewer statements, and then asks no other one for them.
+pub(crate) fn first_data(database: &Database) -> Result<()> {
+    let statements: String = (0..FIRST_STATEMENTS)
+        .map(|number| format!("<urn:other:{number}> <urn:value> <urn:other:{}> . ", number / 2))
+        .collect();
+    database.update(&format!("INSERT DATA {{ GRAPH <urn:other> {{ {statements}}} }}")).map(drop)
 }
 
 /// What became of a transaction that was not committed.
@@ -346,8 +364,17 @@ pub(crate) fn answer(cluster: &Arc<Cluster>, request: &Request) -> Answer {
             if !strict && !cluster.changes().is_some_and(|changes| changes.is_complete) {
                 return Answer::Unavailable;
             }
-            let registers = database.select(ALL).and_then(|solutions| all(&solutions));
-            registers.map_or_else(failed, Answer::Registers)
+            let read = || {
+                let profile = !cluster.map().is_replicated();
+                let options = QueryOptions { profile, ..QueryOptions::default() };
+                let Answered::Solutions(solutions) = database.query_with(ALL, &options)? else {
+                    return Err(wrong("no rows"));
+                };
+                let merged = cluster.changes().and_then(|changes| changes.merged).unwrap_or_default();
+                let profile = solutions.profile().unwrap_or_default();
+                Ok((all(&solutions)?, Source { merged, is_remote: profile.contains(REMOTE) }))
+            };
+            read().map_or_else(failed, |(registers, source)| Answer::Registers(registers, source))
         }
         Request::Count => {
             let count = database.select("SELECT (COUNT(*) AS ?n) { ?t <urn:by> ?c }").and_then(|found| {
@@ -368,7 +395,7 @@ pub(crate) fn answer(cluster: &Arc<Cluster>, request: &Request) -> Answer {
         }
         Request::Status => Answer::Status(format!("{:?}", cluster.changes())),
         Request::Merge => match cluster.merge_changes() {
-            Ok(_) => Answer::Merged,
+            Ok(was_due) => Answer::Merged(was_due),
             Err(error) => failed(error),
         },
     }

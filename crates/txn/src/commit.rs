@@ -45,6 +45,7 @@ use crate::validation::{AbortReason, Isolation, ValidationSets};
 use crate::writer::Writer;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use vervet_delta::Version;
 use vervet_log::Lsn;
 use vervet_model::{Error, ErrorKind, Result};
@@ -98,11 +99,13 @@ struct CommitOutcome {
     _request: Request,
 }
 
+/// A commit in the log.
 #[derive(Clone, Copy, Debug)]
-struct CommitReceipt {
+pub(crate) struct CommitReceipt {
     timestamp: Timestamp,
     /// LSN up to which the log has to be durable.
     lsn: Option<Lsn>,
+    appended: Instant,
 }
 
 impl Committer {
@@ -118,17 +121,15 @@ impl Committer {
     }
 
     /// The end of a transaction without changes that began with this version.
-    pub(crate) fn commit_unchanged(&self, began: &Published) -> Result<Timestamp> {
+    pub(crate) fn commit_unchanged(&self, began: &Published) -> Result<CommitReceipt> {
         let log = self.writer.log()?;
-        if let Some(log) = log.filter(|_| self.pre_read) {
-            began.lsn.get().map_or(Ok(()), |lsn| log.wait(*lsn))?;
-        }
-        Ok(began.timestamp)
+        let lsn = log.filter(|_| self.pre_read).and_then(|_| began.lsn.get().copied());
+        Ok(CommitReceipt { timestamp: began.timestamp, lsn, appended: Instant::now() })
     }
 
-    /// Commits a transaction, which stays registered with the head until this returns. See the header of
-    /// this file.
-    pub(crate) fn commit(&self, request: CommitRequest) -> Result<Timestamp> {
+    /// Steps 1 and 2 of the header of this file for a transaction, which stays registered with the head until
+    /// this returns.
+    pub(crate) fn commit(&self, request: CommitRequest) -> Result<CommitReceipt> {
         let log = self.writer.log()?;
         let CommitRequest { isolation, began, own, changes, reads, constraint_check } = request;
         let changes: Arc<[Mutation]> = changes.into();
@@ -178,8 +179,13 @@ impl Committer {
         let answer = answer.ok_or_else(|| Error::internal("a thread panicked while it committed"))?;
         let receipt = answer.outcome.map_err(|reason| self.error(&began, reason))?;
         self.commits.fetch_add(1, Ordering::Relaxed);
-        if let Some((log, lsn)) = log.zip(receipt.lsn) {
-            log.wait(lsn)?;
+        Ok(receipt)
+    }
+
+    /// Step 3 of the header of this file.
+    pub(crate) fn wait(&self, receipt: CommitReceipt) -> Result<Timestamp> {
+        if let Some((log, lsn)) = self.writer.open_log().zip(receipt.lsn) {
+            log.wait_since(lsn, receipt.appended)?;
         }
         Ok(receipt.timestamp)
     }
@@ -239,10 +245,10 @@ impl Committer {
         };
         head.advance(published);
         head.forget();
-        let mut timestamp = before.timestamp;
+        let (mut timestamp, appended) = (before.timestamp, Instant::now());
         for request in accepted {
             timestamp = timestamp.next();
-            answer(request, Ok(CommitReceipt { timestamp, lsn }));
+            answer(request, Ok(CommitReceipt { timestamp, lsn, appended }));
         }
     }
 

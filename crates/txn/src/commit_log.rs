@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Instant;
 use vervet_log::{Log, LogId, LogStatus, Lsn, Publish};
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -15,12 +16,13 @@ pub trait SharedLog: Send + Sync + Debug {
     /// Nothing was appended.
     fn append(&self, kind: u8, payloads: &[&[u8]], publish: Option<Box<dyn FnOnce() + Send>>) -> Result<u64>;
 
-    /// Returns once everything up to `position` is durable and published.
+    /// Returns once everything up to `position` is durable and published. The limit of a wait counts from
+    /// `since`, so that waits one after the other for commits of one time take no longer than the first.
     ///
     /// # Errors
     /// Unavailable: this process does not write the log any more, or nothing is made durable at present. The
     /// message says whether the outcome of the commit is unknown.
-    fn wait(&self, position: u64) -> Result<()>;
+    fn wait(&self, position: u64, since: Instant) -> Result<()>;
 
     /// Position of the last record.
     fn last(&self) -> u64;
@@ -77,16 +79,21 @@ impl CommitLog {
     }
 
     pub(crate) fn wait(&self, lsn: Lsn) -> Result<()> {
+        self.wait_since(lsn, Instant::now())
+    }
+
+    /// `since`: as for [`SharedLog::wait`].
+    pub(crate) fn wait_since(&self, lsn: Lsn, since: Instant) -> Result<()> {
         match self {
             Self::Own(log) => log.wait(lsn),
-            Self::Shared(log) => log.wait(lsn.0),
+            Self::Shared(log) => log.wait(lsn.0, since),
         }
     }
 
     pub(crate) fn sync(&self) -> Result<()> {
         match self {
             Self::Own(log) => log.sync().map(drop),
-            Self::Shared(log) => log.wait(log.last()),
+            Self::Shared(log) => log.wait(log.last(), Instant::now()),
         }
     }
 

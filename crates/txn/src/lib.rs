@@ -91,7 +91,7 @@ pub use restore::restore;
 pub use start::Start;
 pub use status::{CheckpointStatus, ConflictCounts, Counts, StorageStatus};
 pub use tracked::Tracked;
-pub use transaction::{Read, Savepoint, Transaction, View};
+pub use transaction::{PendingCommit, Read, Savepoint, Transaction, View};
 pub use transactions::Transactions;
 pub use validation::Isolation;
 /// Durability level: when a commit is acknowledged.

@@ -1,6 +1,6 @@
 //! A transaction: a private version of the graph, and the read and write sets for its validation.
 
-use crate::commit::CommitRequest;
+use crate::commit::{CommitReceipt, CommitRequest};
 use crate::mutation::{Mutation, Timestamp};
 use crate::published::Published;
 use crate::reads::ReadSet;
@@ -38,6 +38,28 @@ pub struct Transaction {
     broken: bool,
     /// Number of changes left by each roll-back to a savepoint, in order.
     returns: Vec<usize>,
+}
+
+/// A commit that has its place among all others, and may not be durable yet. Readers see it once it is;
+/// with [`crate::Options::pre_read`] transactions may begin with it before. Dropping it undoes nothing.
+#[derive(Debug)]
+#[must_use = "it may not be durable yet"]
+pub struct PendingCommit {
+    transactions: Arc<Transactions>,
+    receipt: CommitReceipt,
+}
+
+impl PendingCommit {
+    /// Returns once the commit is visible, and durable according to the durability of the graph. One such
+    /// wait makes all commits before it durable, too.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`]: the log could not be written; if the disk was full just then, the transaction may
+    /// still become visible when there is room again. [`ErrorKind::Unavailable`]: the outcome is unknown,
+    /// since no majority of the servers answers.
+    pub fn wait(self) -> Result<Timestamp> {
+        self.transactions.committer().wait(self.receipt)
+    }
 }
 
 /// A point in a transaction to roll back to.
@@ -418,10 +440,20 @@ impl Transaction {
     /// [`ErrorKind::Io`]: the log could not be written; if the disk was full just then, the transaction may
     /// still become visible when there is room again. [`ErrorKind::Unavailable`]: checkpoints are too far
     /// behind, or a bulk load takes too long.
-    pub fn commit(mut self) -> Result<Timestamp> {
+    pub fn commit(self) -> Result<Timestamp> {
+        self.commit_pending()?.wait()
+    }
+
+    /// [`Transaction::commit`] without the wait until the commit is durable.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`].
+    pub fn commit_pending(mut self) -> Result<PendingCommit> {
         self.check_whole()?;
+        let transactions = Arc::clone(&self.transactions);
         if self.changes.is_empty() {
-            return self.transactions.committer().commit_unchanged(&self.began);
+            let receipt = transactions.committer().commit_unchanged(&self.began)?;
+            return Ok(PendingCommit { transactions, receipt });
         }
         self.transactions.background().wait_for_room(self.changes.len())?;
         let constraint_check = self.check_constraints();
@@ -434,7 +466,8 @@ impl Transaction {
             constraint_check,
         };
         // Registered until this returns.
-        self.transactions.committer().commit(request)
+        let receipt = transactions.committer().commit(request)?;
+        Ok(PendingCommit { transactions, receipt })
     }
 
     /// Checks the constraints that the transaction began with. The reads of the check are in its read set.

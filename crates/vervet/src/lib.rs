@@ -96,8 +96,8 @@ pub use vervet_load::{Format, LoadOptions, LoadReport, Mapping, Progress, Schema
 pub use vervet_model::{Direction, Error, ErrorKind, Id, Partitioning, Position, Result, Watch};
 pub use vervet_txn::{
     Applied, CheckedLog, CheckpointStatus, ConflictCounts, Constraint, ConstraintKind, Counts, Damage,
-    Durability, Feed, FeedPosition, FeedRefusal, Follower, Isolation, LogRecord, RecordSource, SharedLog,
-    Start, StorageStatus, Timestamp, Transactions, check_log, commit_timestamp,
+    Durability, Feed, FeedPosition, FeedRefusal, Follower, Isolation, LogRecord, PendingCommit, RecordSource,
+    SharedLog, Start, StorageStatus, Timestamp, Transactions, check_log, commit_timestamp,
 };
 
 pub use vervet_algebra::Dataset;

@@ -15,7 +15,7 @@ use vervet_graph::Graph;
 use vervet_kernel::Gate;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement};
 use vervet_snapshot::Snapshot;
-use vervet_txn::{Isolation, Read, Timestamp, View};
+use vervet_txn::{Isolation, PendingCommit, Read, Timestamp, View};
 
 /// The maximum attempts of [`Database::transact`] and [`Database::update`] under conflicts.
 pub const ATTEMPTS_MAX: u32 = 100;
@@ -104,23 +104,23 @@ impl Database {
     /// # }
     /// ```
     pub fn transact<T>(&self, work: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
-        self.transact_from(None, work)
+        let (value, commit) = self.transact_from(None, work)?;
+        commit.wait()?;
+        Ok(value)
     }
 
-    /// Like [`Database::transact`]; the timeouts of operations count from `started`, if given.
+    /// Like [`Database::transact`], without the wait until the commit is durable; the timeouts of operations
+    /// count from `started`, if given.
     fn transact_from<T>(
         &self,
         mut started: Option<Instant>,
         mut work: impl FnMut(&mut Transaction) -> Result<T>,
-    ) -> Result<T> {
+    ) -> Result<(T, PendingCommit)> {
         let mut attempt = 1;
         loop {
             let mut transaction = self.begin()?;
             transaction.started = started;
-            let done = work(&mut transaction).and_then(|value| {
-                transaction.commit()?;
-                Ok(value)
-            });
+            let done = work(&mut transaction).and_then(|value| Ok((value, transaction.commit_pending()?)));
             match done {
                 Err(error) if error.kind() == ErrorKind::Conflict && attempt < ATTEMPTS_MAX => {
                     // Jitter, so that the conflicting transactions do not retry at the same time.
@@ -141,7 +141,7 @@ impl Database {
     /// [`ErrorKind::Query`] with line, column and a caret; limits; [`ErrorKind::Conflict`] after
     /// [`ATTEMPTS_MAX`] attempts; as [`Database::begin`].
     pub fn update(&self, text: &str) -> Result<UpdateReport> {
-        self.transact_from(Some(Instant::now()), |transaction| transaction.update(text))
+        self.update_with(text, &mut UpdateOptions::default())
     }
 
     /// [`Database::update`] with options. All attempts share the time budget of the options.
@@ -149,6 +149,35 @@ impl Database {
     /// # Errors
     /// As [`Database::update`].
     pub fn update_with(&self, text: &str, options: &mut UpdateOptions<'_>) -> Result<UpdateReport> {
+        let (report, commit) = self.update_pending(text, options)?;
+        commit.wait()?;
+        Ok(report)
+    }
+
+    /// [`Database::update_with`] without the wait until the changes are visible and durable: for callers that
+    /// wait for many of them with one thread.
+    ///
+    /// # Errors
+    /// As [`Database::update_with`].
+    ///
+    /// ```
+    /// use vervet::Database;
+    /// use vervet::update::UpdateOptions;
+    ///
+    /// # fn main() -> vervet::Result<()> {
+    /// let db = Database::in_memory();
+    /// let text = "INSERT DATA { <urn:ann> <urn:knows> <urn:bob> }";
+    /// let (report, commit) = db.update_pending(text, &mut UpdateOptions::default())?;
+    /// commit.wait()?;
+    /// assert_eq!(report.inserted, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn update_pending(
+        &self,
+        text: &str,
+        options: &mut UpdateOptions<'_>,
+    ) -> Result<(UpdateReport, PendingCommit)> {
         self.transact_from(Some(Instant::now()), |transaction| transaction.update_with(text, options))
     }
 }
@@ -336,6 +365,14 @@ impl Transaction {
     /// [`ErrorKind::Io`]: the log could not be written.
     pub fn commit(self) -> Result<Timestamp> {
         self.inner.commit()
+    }
+
+    /// [`Transaction::commit`] without the wait until the changes are visible and durable.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`].
+    pub fn commit_pending(self) -> Result<PendingCommit> {
+        self.inner.commit_pending()
     }
 
     /// Discards all changes. Dropping the transaction does the same.

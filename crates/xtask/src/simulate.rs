@@ -24,8 +24,20 @@ const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "an entry is acknowledged before it is synced",
         file: "crates/raft/src/store.rs",
-        old: "let synced = due.last().map_or(Ok(()), |last| log.wait(last.lsn));",
-        new: "let _ = log; let synced = Ok::<(), Error>(());",
+        old: "            self.shared.log.wait(lsn)\n        };",
+        new: "            Ok::<(), Error>(())\n        };",
+    },
+    Mutant {
+        name: "a leader applies an entry before it has synced it",
+        file: "crates/raft/src/position.rs",
+        old: "let synced = self.store.wait_for_sync(last.index).await;",
+        new: "let synced = Ok::<(), Error>(());",
+    },
+    Mutant {
+        name: "a leader says that an entry is committed before it has synced it",
+        file: "crates/raft/src/network.rs",
+        old: "request.leader_commit = self.committed(&request).await;",
+        new: "_ = self.committed(&request);",
     },
     Mutant {
         name: "a leader leads on after a restart",
@@ -81,6 +93,12 @@ const MUTANTS: &[Mutant] = &[
         file: "crates/cluster/src/voting.rs",
         old: "self.follower.apply(&records).map_err(stop)?;",
         new: "if last % 97 != 0 { self.follower.apply(&records).map_err(stop)?; }",
+    },
+    Mutant {
+        name: "requests for partitions of merged data are for the first data",
+        file: "crates/cluster/src/serving.rs",
+        old: "remote_parts(map, files.build(), may_change, &remote_of);",
+        new: "remote_parts(map, generation.origin, may_change, &remote_of);",
     },
     Mutant {
         name: "a transaction is compared with all commits but the last one",

@@ -22,6 +22,7 @@ const LAYERS: &[&str] = &[
     "vervet-raft",
     "vervet-snapshot",
     "vervet-testkit",
+    "vervet-object",
     "vervet-algebra",
     "vervet-generate",
     "vervet-dictionary",

@@ -24,7 +24,7 @@ pub use options::SnbOptions;
 pub use peer::PeerOptions;
 pub(crate) use peer::parameters_as_json;
 pub(crate) use resident::resident;
-pub(crate) use run::{Found, canonical, hash, once};
+pub(crate) use run::{Found, canonical, hash, once, run_once};
 pub(crate) use substitution::SubstitutionParameters;
 pub(crate) use workload::{Operation, operations};
 

@@ -114,6 +114,12 @@ pub(crate) fn once(database: &Database, operation: &Operation) -> Result<Vec<Fou
         .collect()
 }
 
+/// Runs an operation in Gremlin with the parameters of a number; returns the number of results.
+pub(crate) fn run_once(database: &Database, operation: &Operation, parameters: usize) -> Result<u64> {
+    let results = gremlin(database, operation, &options(&operation.parameters[parameters]))?;
+    Ok(black_box(results).len())
+}
+
 /// Runs an operation in both languages for `time` each, after checking its rows.
 pub(super) fn run(database: &Database, operation: &Operation, time: Duration) -> Result<Outcome> {
     let found = once(database, operation)?;

@@ -27,7 +27,7 @@ const DRAWN_MAX: usize = 200_000;
 const REPORTED: [f64; 3] = [12_000.0, 5_000.0, 2_900.0];
 
 /// The parameters of all queries.
-struct QueryParameters {
+pub(crate) struct LbvMix {
     vertices: Vec<Vertex>,
     edges: Vec<Edge>,
     labels: Vec<String>,
@@ -70,7 +70,7 @@ pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut Sectio
                     let made = data.database(StorageLocation::Directory(durability), |options| {
                         options.pre_read = pre_read
                     })?;
-                    let drawn = QueryParameters::new(data, &made.db)?;
+                    let drawn = LbvMix::new(data, &made.db)?;
                     let load = Load { clients, time: options.time, warm_up: 100 };
                     let outcome = clients::run(load, |client, number| {
                         let mut random = Random::for_part(7, &[client as u64, number]);
@@ -146,8 +146,8 @@ fn targets(
     }
 }
 
-impl QueryParameters {
-    fn new(data: &Data, db: &Database) -> Result<Self> {
+impl LbvMix {
+    pub(crate) fn new(data: &Data, db: &Database) -> Result<Self> {
         let (labels, keys) = (names(db, "isIRI")?, names(db, "isLiteral")?);
         let snapshot = db.snapshot();
         let graph = snapshot.graph();
@@ -177,7 +177,7 @@ impl QueryParameters {
     }
 
     /// One of Q11 to Q15 and Q22 to Q27.
-    fn read(&self, db: &Database, random: &mut Random) -> Result<()> {
+    pub(crate) fn read(&self, db: &Database, random: &mut Random) -> Result<()> {
         let snapshot = db.snapshot();
         let graph = snapshot.graph();
         let vertex = *random.pick(&self.vertices);
@@ -228,7 +228,7 @@ impl QueryParameters {
     }
 
     /// One of Q2 to Q7 and Q16 to Q21, as a transaction.
-    fn write(&self, db: &Database, isolation: Isolation, random: &mut Random) -> Result<()> {
+    pub(crate) fn write(&self, db: &Database, isolation: Isolation, random: &mut Random) -> Result<()> {
         let mut transaction = db.begin_with(Begin { isolation })?;
         match self.change(&mut transaction, random) {
             // Another client has removed it meanwhile.

@@ -16,6 +16,7 @@ mod steady;
 pub(crate) use clients::run as run_clients;
 pub use clients::{Load, Outcome};
 pub use graphs::{Data, StorageLocation};
+pub(crate) use lbv::LbvMix;
 pub use options::{PARTS, TransactionOptions};
 
 use crate::sections::SectionReport;

@@ -30,17 +30,37 @@ Example:
   vervet cluster invite cluster/a d --address host-4:7100 --http host-4:7878
   vervet serve --cluster cluster/d";
 
+const REBALANCE_HELP: &str = "\
+To be run after a server has joined or was removed. Servers copy what they are to get first; then all go over to the
+new places, and files that are not needed any more go a minute later. A call that is interrupted has changed nothing.
+
+Examples:
+  vervet cluster rebalance cluster/a --dry-run
+  vervet cluster rebalance cluster/a
+  vervet cluster rebalance cluster/a --replicas 3";
+
+const MOVE_HELP: &str = "\
+Example:
+  vervet cluster move cluster/a --partitions 3,7 --from b --to d";
+
 const BACKUP_HELP: &str = "\
 The servers run meanwhile. The next call with the same BACKUP adds what is new since. Give a cluster backups on other
 machines than its servers, and run this often: what was committed since the last call is not in the backup.
 
+BACKUP is a directory, or a prefix in object storage with the interface of S3: s3://BUCKET/PREFIX. The credentials are
+those of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the region that of AWS_REGION; AWS_ENDPOINT_URL
+names a server in place of AWS, and AWS_CA_BUNDLE a file with certificates of its authority. TMPDIR gets a copy of what
+is stored.
+
 Examples:
   vervet cluster backup cluster/a /backups/cluster
   vervet cluster backup cluster/a /backups/cluster --full --keep 4
+  vervet cluster backup cluster/a s3://backups/cluster
   vervet check /backups/cluster";
 
 const RESTORE_HELP: &str = "\
 Examples:
+  vervet cluster restore s3://backups/cluster new
   vervet cluster restore /backups/cluster new
   vervet cluster restore /backups/cluster new --until 2026-11-29T12:00:00Z
   vervet cluster restore /backups/cluster new --until 81234 --servers 4 --replicas 1 --writer a
@@ -72,11 +92,28 @@ pub(crate) enum ClusterCommand {
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
-    /// Make the directory of a server that joins a cluster whose servers each have the whole graph; it joins
-    /// when it is started
+    /// Make the directory of a server that joins a cluster whose servers all vote; it joins when it is
+    /// started, with a copy of its share of the partitions
     Invite(ClusterInviteArguments),
-    /// Remove a server from a cluster whose servers each have the whole graph: it votes no more, and the
-    /// others forget it
+    /// Move partitions until all servers have about as many, while the cluster goes on
+    #[command(after_help = REBALANCE_HELP)]
+    Rebalance(ClusterRebalanceArguments),
+    /// Copy the partitions of a server to others, so that it can be removed
+    Drain {
+        /// Directory of any server of the cluster, for its map and certificates; it may run
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// The server whose partitions others get
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Only say what would be copied
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Move some partitions to a server
+    #[command(after_help = MOVE_HELP)]
+    Move(ClusterMoveArguments),
+    /// Remove a server from a cluster whose servers all vote: it votes no more, and the others forget it
     Remove {
         /// Directory of any server of the cluster, for its map and certificates; it may run
         #[arg(value_name = "DIR")]
@@ -96,6 +133,38 @@ pub(crate) enum ClusterCommand {
     Status(ClusterStatusArguments),
     /// Start several servers on this machine, with the air routes or other data; Ctrl-C ends all
     Demo(ClusterDemoArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ClusterRebalanceArguments {
+    /// Directory of any server of the cluster, for its map and certificates; it may run
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// How many servers have each partition from now on; without it as many as before
+    #[arg(long, value_name = "N")]
+    pub replicas: Option<u16>,
+    /// Only say what would be moved
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ClusterMoveArguments {
+    /// Directory of any server of the cluster, for its map and certificates; it may run
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// The partitions, separated by commas
+    #[arg(long, value_name = "NUMBERS", required = true, value_delimiter = ',')]
+    pub partitions: Vec<usize>,
+    /// The server that gets them
+    #[arg(long, value_name = "NAME")]
+    pub to: String,
+    /// The server that lacks them afterwards; without it all servers keep theirs
+    #[arg(long, value_name = "NAME")]
+    pub from: Option<String>,
+    /// Only say what would be moved
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Args, Debug)]
@@ -175,7 +244,7 @@ pub(crate) struct ClusterBackupArguments {
     /// Directory of any server of the cluster, with its map and certificates; the server in it may run
     #[arg(value_name = "SERVER")]
     pub server: PathBuf,
-    /// Directory of the backup: new, empty, or that of earlier calls
+    /// Directory of the backup, or s3://BUCKET/PREFIX: new, empty, or that of earlier calls
     #[arg(value_name = "BACKUP")]
     pub backup: PathBuf,
     /// Copy the data again, even if the changes since the last call are enough: a restore then has fewer
@@ -191,7 +260,7 @@ pub(crate) struct ClusterBackupArguments {
 #[derive(Args, Debug)]
 #[command(after_help = RESTORE_HELP)]
 pub(crate) struct ClusterRestoreArguments {
-    /// Directory of the backup
+    /// Directory of the backup, or s3://BUCKET/PREFIX
     #[arg(value_name = "BACKUP")]
     pub backup: PathBuf,
     /// New directory, in which each server gets a directory; with --database, that of the database

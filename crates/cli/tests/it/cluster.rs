@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use vervet_testkit::free_address;
 
 /// The directories of two servers, `cluster/a` and `cluster/b`, with free ports.
-struct Two {
-    place: Place,
+pub(crate) struct Two {
+    pub(crate) place: Place,
     /// Addresses for clients.
     http: Vec<String>,
 }
@@ -20,7 +20,7 @@ impl Two {
         Self::made_with(&["--from", "db"])
     }
 
-    fn made_with(arguments: &[&str]) -> Self {
+    pub(crate) fn made_with(arguments: &[&str]) -> Self {
         let place = people();
         let init = ["cluster", "init", "cluster", "--servers", "2", "--partitions", "4"];
         place.ok(&[&init, arguments].concat());
@@ -38,7 +38,7 @@ impl Two {
     }
 
     /// Inserts a number by the second server, once there is a leader.
-    fn insert(&self, number: u32) {
+    pub(crate) fn insert(&self, number: u32) {
         let url = format!("http://{}/update", self.http[1]);
         let text = format!("INSERT DATA {{ <urn:new> <urn:said> {number} }}");
         let begun = Instant::now();
@@ -49,14 +49,14 @@ impl Two {
     }
 
     /// Starts a server, at the address in its map.
-    fn start(&self, server: usize, arguments: &[&str]) -> Process {
+    pub(crate) fn start(&self, server: usize, arguments: &[&str]) -> Process {
         let directory = ["cluster/a", "cluster/b"][server];
         let mut command = self.place.command(&[&["serve", "--cluster", directory], arguments].concat());
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let line = lines.find(|line| line.as_ref().unwrap().contains("http://")).unwrap().unwrap();
         assert!(line.contains(&self.http[server]), "{line}");
-        Process(child, lines)
+        Process { child, messages: lines }
     }
 }
 
@@ -159,12 +159,16 @@ fn a_cluster_takes_changes() {
 }
 
 /// A server and its messages; killed on drop.
-struct Process(Child, #[allow(dead_code, reason = "keeps the pipe open")] Lines<BufReader<ChildStderr>>);
+pub(crate) struct Process {
+    child: Child,
+    /// What it prints to its standard error. While this exists, the pipe is open.
+    messages: Lines<BufReader<ChildStderr>>,
+}
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -284,8 +288,8 @@ fn voters_take_changes() {
         number.parse::<u64>().unwrap()
     };
     let end = |mut server: Process| {
-        server.0.kill().unwrap();
-        server.1.by_ref().map_while(Result::ok).collect::<Vec<String>>()
+        server.child.kill().unwrap();
+        server.messages.by_ref().map_while(Result::ok).collect::<Vec<String>>()
     };
     let lines = end(second);
     let before = term();

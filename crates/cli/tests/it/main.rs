@@ -12,6 +12,7 @@ mod killed;
 mod leftovers;
 mod logging;
 mod mcp;
+mod object_storage;
 mod packaging;
 mod property_graphs;
 mod query;

@@ -141,7 +141,7 @@ pub fn load(
         return Err(Error::new(ErrorKind::Input, format!("server {} has no partition", own.name))
             .with_hint("correct the lists of partitions in cluster.toml"));
     }
-    if map.replicas() > 1 {
+    if map.fewest_replicas() > 1 {
         return Err(Error::new(ErrorKind::Unsupported, "a load by servers that have replicas of partitions")
             .with_hint("load the files once: vervet cluster init --data"));
     }

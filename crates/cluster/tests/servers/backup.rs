@@ -17,7 +17,7 @@ use vervet_model::{ThreadLimits, Watch};
 const CLIENTS: u32 = 3;
 
 /// Three servers that have the graph and vote, with a rule.
-fn start() -> (Vec<Cluster>, Vec<PathBuf>, tempfile::TempDir) {
+pub(crate) fn start() -> (Vec<Cluster>, Vec<PathBuf>, tempfile::TempDir) {
     let mut options = InitOptions::on_host(3, 4, "127.0.0.1", (0, 0));
     options.voters = options.servers.iter().map(|server| server.name.clone()).collect();
     options.replicas = 3;
@@ -33,7 +33,7 @@ fn base() -> Database {
 
 /// The update with this number of a client. Those of different clients change different vertices, and each
 /// changes nothing the second time.
-fn text(client: u32, number: u32) -> String {
+pub(crate) fn text(client: u32, number: u32) -> String {
     let vertex = client * 150 + number % 150;
     format!(
         "DELETE {{ <urn:v{vertex}> <urn:size> ?z ; <urn:next> ?n }} \
@@ -46,7 +46,7 @@ fn text(client: u32, number: u32) -> String {
 }
 
 /// Repeats an update at whichever server leads until it succeeds.
-fn update(servers: &[Cluster], text: &str) -> Timestamp {
+pub(crate) fn update(servers: &[Cluster], text: &str) -> Timestamp {
     let begun = Instant::now();
     loop {
         let database = servers[leader(servers)].database();
@@ -94,18 +94,23 @@ fn done(database: &Database) -> Vec<u32> {
 }
 
 /// A database to which the first updates of each client are applied.
-struct Twin {
+pub(crate) struct Twin {
     database: Database,
     done: Vec<u32>,
 }
 
 impl Twin {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { database: base(), done: vec![0; CLIENTS as usize] }
     }
 
+    /// How many updates of a client it has.
+    pub(crate) fn count(&self, client: usize) -> u32 {
+        self.done[client]
+    }
+
     /// Compares a graph with that of the updates that it has. The calls are for graphs with more and more.
-    fn compare(&mut self, database: &Database) -> Vec<u32> {
+    pub(crate) fn compare(&mut self, database: &Database) -> Vec<u32> {
         let found = done(database);
         for (client, (done, found)) in (0..).zip(self.done.iter_mut().zip(&found)) {
             assert!(*done <= *found, "client {client} has {found}, after {done}");

@@ -8,7 +8,9 @@ mod hubs;
 mod joins;
 mod load;
 mod members;
+mod moving;
 mod replicas;
+mod stored_backup;
 mod together;
 mod voters;
 

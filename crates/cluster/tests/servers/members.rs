@@ -92,7 +92,7 @@ impl Servers {
     }
 }
 
-fn invite_server(directory: &Path, name: &str) -> vervet::Result<()> {
+pub(crate) fn invite_server(directory: &Path, name: &str) -> vervet::Result<()> {
     let folder = directory.parent().expect("a parent");
     let options = InviteOptions { name: name.to_owned(), address: free_address(), http: None };
     invite(&Environment::real(), directory, &folder.join(AUTHORITY_KEY_FILE), &options, &folder.join(name))
@@ -114,7 +114,7 @@ fn answers(database: &Database, query: &str) -> Vec<String> {
 }
 
 /// Ends the clients of a test, also of one that fails.
-struct Ending<'a>(&'a AtomicBool);
+pub(crate) struct Ending<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {

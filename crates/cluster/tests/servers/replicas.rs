@@ -104,7 +104,7 @@ fn other_servers_answer_for_one_that_is_away() {
     let database = graph();
     let (servers, directories, _folder) = start_options(&database, two_of_three(None));
     let map = servers[0].map();
-    assert_eq!((map.replicas(), map.partitions().len()), (2, 8));
+    assert_eq!((map.fewest_replicas(), map.partitions().len()), (2, 8));
     let mut servers: Vec<Option<Cluster>> = servers.into_iter().map(Some).collect();
     let all_answer = |servers: &[Option<Cluster>]| {
         for query in QUERIES {

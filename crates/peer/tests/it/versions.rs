@@ -221,7 +221,7 @@ fn encoded(peer: &Peer) -> Result<Vec<u8>> {
 fn a_server_that_starts_again_as_another_version_is_noticed() {
     let mut old = RawServer::new("127.0.0.1:0", greeting_of_7);
     let address = old.address;
-    let peer = peer_with(address, ProtocolRange::SUPPORTED);
+    let peer = peer_with(address, range(7, 8));
     for _ in 0..3 {
         assert_eq!(encoded(&peer).unwrap(), b"7");
         assert_eq!(peer.protocol(), Some(SEVEN));
@@ -242,7 +242,7 @@ fn a_server_that_starts_again_as_another_version_is_noticed() {
 fn an_idle_connection_of_the_version_before_is_not_used() {
     let old = RawServer::new("127.0.0.1:0", greeting_of_7);
     let address = old.address;
-    let peer = peer_with(address, ProtocolRange::SUPPORTED);
+    let peer = peer_with(address, range(7, 8));
     assert_eq!(encoded(&peer).unwrap(), b"7");
     drop(old);
     let _new = server_at(&address.to_string()).unwrap();
@@ -255,7 +255,7 @@ fn an_idle_connection_of_the_version_before_is_not_used() {
 #[test]
 fn a_request_without_a_form_leaves_the_connection() {
     let server = RawServer::new("127.0.0.1:0", greeting_of_7);
-    let peer = peer_with(server.address, ProtocolRange::SUPPORTED);
+    let peer = peer_with(server.address, range(7, 8));
     let encode = |protocol: Protocol| match protocol >= Protocol::new(8) {
         true => Ok(Cow::Borrowed(&b"e"[..])),
         false => Err(Error::new(ErrorKind::Unsupported, "the server is too old")),
@@ -275,7 +275,7 @@ fn a_server_that_always_refuses_gets_two_attempts() {
         (refusal(&format!("protocol {newest} of the other end is not protocol 7")), false)
     };
     let server = RawServer::new("127.0.0.1:0", always);
-    let peer = peer_with(server.address, ProtocolRange::SUPPORTED);
+    let peer = peer_with(server.address, range(7, 8));
     for count in 1..4 {
         unavailable(ask(&peer, b"e"), "refused the connection: protocol 7 of the other end");
         assert_eq!((server.refused(), peer.counts().failures), (2 * count, count));
@@ -283,13 +283,13 @@ fn a_server_that_always_refuses_gets_two_attempts() {
     // The text of the first refusal, again.
     let same: Greeting = |_| (refusal("protocol 8 of the other end is not protocol 7"), false);
     let server = RawServer::new("127.0.0.1:0", same);
-    let peer = peer_with(server.address, ProtocolRange::SUPPORTED);
+    let peer = peer_with(server.address, range(7, 8));
     unavailable(ask(&peer, b"e"), "refused the connection: protocol 8 of the other end");
     assert_eq!(server.refused(), 2);
     // Any other reason: one attempt.
     let other: Greeting = |_| (refusal("there are 1024 connections already"), false);
     let server = RawServer::new("127.0.0.1:0", other);
-    let peer = peer_with(server.address, ProtocolRange::SUPPORTED);
+    let peer = peer_with(server.address, range(7, 8));
     unavailable(ask(&peer, b"e"), "refused the connection: there are 1024 connections");
     assert_eq!(server.refused(), 1);
 }
@@ -313,7 +313,7 @@ fn a_server_answers_with_a_protocol_that_was_offered() {
     ];
     for (answer, part) in answers {
         let server = RawServer::new("127.0.0.1:0", answer);
-        let peer = peer_with(server.address, ProtocolRange::SUPPORTED);
+        let peer = peer_with(server.address, range(7, 8));
         unavailable(ask(&peer, b"e"), part);
         assert_eq!((server.greeted(), peer.protocol()), (1, None));
     }

@@ -174,6 +174,30 @@ fn a_failed_sync_ends_the_log() {
     }
 }
 
+/// A leader's entries are appended before they are synced; a sync that fails is an error of the wait for it.
+#[test]
+fn a_failed_sync_of_a_leader_is_found() {
+    for n in 0..12 {
+        let simulation = Simulation::new(n);
+        let mut store = open(&simulation.environment(), usize::MAX).expect("opens");
+        block_on(store.save_vote(&Vote::new_committed(1, IDENTITY.server))).expect("saved");
+        simulation.files.fail_write(n, Fault::Io);
+        let mut at = 0;
+        while block_on(store.blocking_append([entry(1, at)])).is_ok()
+            && block_on(store.wait_for_sync(at)).is_ok()
+        {
+            assert_eq!(store.synced(Some(log_id(1, 1, at))), Some(log_id(1, 1, at)), "write {n}");
+            at += 1;
+        }
+        assert!(block_on(store.blocking_append([entry(1, at + 1)])).is_err(), "write {n}");
+        simulation.files.crash_losing_all();
+        drop(store);
+        let store = open(&simulation.environment(), usize::MAX).expect("opens");
+        let kept = store.entries(0, u64::MAX, usize::MAX).expect("readable").len() as u64;
+        assert!(kept >= at && kept <= at + 1, "write {n}: {kept} entries of {at}");
+    }
+}
+
 /// A server that led when it ended does not lead on: entries of its term may be committed later, in front of
 /// its next records.
 #[test]

@@ -1,6 +1,8 @@
 //! Three voters in one process, over a network that loses messages and disks that lose what was not synced.
 
-use crate::{Identity, Leadership, Replica, ReplicaOptions, Role, Timing, Transport};
+use crate::{
+    AboutChange, Identity, Leadership, Member, MemberRules, Replica, ReplicaOptions, Role, Timing, Transport,
+};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -14,6 +16,16 @@ const SERVERS: [u64; 3] = [1, 2, 3];
 
 /// Longest wait of a test for something that has to happen.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A text is refused if no voter has one of at least two letters.
+const RULES: MemberRules = MemberRules {
+    is_same: |_, _| true,
+    renewed: |before, _| before.to_vec(),
+    check: |_, after| {
+        let has_one = after.iter().any(|member: &Member| member.about.len() > 1);
+        if has_one { Ok(()) } else { Err(Error::new(ErrorKind::Unsupported, "no text is left")) }
+    },
+};
 
 const STEP: Duration = Duration::from_millis(50);
 
@@ -94,7 +106,7 @@ impl Voters {
             directory: PathBuf::from("/raft"),
             identity: Identity { cluster: 5, server: number },
             about: bytes::Bytes::new(),
-            is_same: |_, _| true,
+            rules: RULES,
             voters: SERVERS.into(),
             may_begin,
             timing: timing(),
@@ -140,7 +152,7 @@ impl Voters {
                 }
             }
             let replica = self.replica(among[0]).expect("up");
-            replica.wait_for_role(replica.role(), STEP).expect("works");
+            replica.wait_for_role(replica.role(), STEP);
         }
         panic!("no leader among {among:?}");
     }
@@ -164,7 +176,7 @@ impl Voters {
     /// Waits until a server knows that entry `index` is committed.
     fn wait(&self, number: u64, index: u64) {
         let (replica, begun) = (self.replica(number).expect("up"), Instant::now());
-        while replica.wait_for_more(index - 1, STEP).expect("works") < index {
+        while replica.wait_for_more(index - 1, STEP) < index {
             assert!(begun.elapsed() < PATIENCE, "server {number} does not catch up: {:?}", replica.status());
         }
     }
@@ -230,6 +242,55 @@ fn a_leader_is_cut_off() {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(cut_off.append(1, &[b"more"], None).is_err(), "the leadership has ended");
     assert_eq!(voters.all_records(), (0..20).collect::<Vec<_>>());
+}
+
+/// A leader that gives its leadership up is followed by another one, or by itself in a later term.
+#[test]
+fn a_leader_steps_down() {
+    let voters = Voters::start(31);
+    for _ in 0..3 {
+        let (leader, leadership) = voters.leader(&SERVERS);
+        let last = append(&leadership, 0..3).into_iter().next_back().expect("three");
+        leadership.wait(last).expect("committed");
+        leadership.end();
+        let term = leadership.term();
+        voters.replica(leader).expect("it is up").step_down(term);
+        let (_, next) = voters.leader(&SERVERS);
+        assert!(next.term() > term, "{} behind {term}", next.term());
+    }
+    assert_eq!(voters.all_records(), [0, 1, 2].repeat(3));
+}
+
+/// What is said of voters is the same at all, changes from what the caller knows, and as the rules allow.
+#[test]
+fn voters_are_described() {
+    let voters = Voters::start(29);
+    let (leader, _) = voters.leader(&SERVERS);
+    let change = |server, before: &'static str, after: &'static str| AboutChange {
+        server,
+        before: before.into(),
+        after: after.into(),
+    };
+    let describe =
+        |by: u64, changes: &[AboutChange]| voters.replica(by).expect("it is up").describe(changes, PATIENCE);
+    let follower = SERVERS.into_iter().find(|server| *server != leader).expect("three servers");
+    describe(follower, &[change(1, "", "one"), change(2, "", "two")]).expect("described");
+    describe(leader, &[change(2, "two", "2")]).expect("described");
+    let changed = describe(leader, &[change(2, "two", "zwei")]).expect_err("it is another one by now");
+    assert_eq!(changed.kind(), ErrorKind::Conflict, "{changed}");
+    let refused = describe(follower, &[change(1, "one", "1")]).expect_err("the rules refuse it");
+    assert_eq!(refused.kind(), ErrorKind::Unsupported, "{refused}");
+    let unknown = describe(leader, &[change(9, "", "nine")]).expect_err("it is none of them");
+    assert_eq!(unknown.kind(), ErrorKind::Unsupported, "{unknown}");
+    for server in SERVERS {
+        let replica = voters.replica(server).expect("it is up");
+        let abouts = || replica.members().into_iter().map(|member| member.about).collect::<Vec<_>>();
+        let end = Instant::now() + PATIENCE;
+        while abouts() != ["one", "2", ""] && Instant::now() < end {
+            std::thread::park_timeout(STEP);
+        }
+        assert_eq!(abouts(), ["one", "2", ""], "at server {server}");
+    }
 }
 
 /// Records are published in order, each once, before the waits for them return.

@@ -28,6 +28,7 @@ fn described(status: &ClusterStatus) -> Value {
         "name": status.name,
         "partitions": status.partitions,
         "replicated": status.is_replicated,
+        "replicas": status.replicas,
         "statements": status.statements,
         "connections": status.connections,
         "changes": status.changes.as_ref().map(changes),

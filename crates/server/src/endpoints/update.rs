@@ -3,10 +3,11 @@
 use crate::endpoints::query::STOPPED;
 use crate::http::reply::{Failure, Outcome};
 use crate::operations::running::RequestDescription;
-use crate::state::State;
+use crate::state::{RunningRequest, State};
 use crate::worker_threads;
 use hyper::StatusCode;
 use std::sync::Arc;
+use tokio::sync::oneshot;
 use vervet::QueryOptions;
 use vervet::update::{UpdateOptions, UpdateReport};
 
@@ -19,11 +20,24 @@ pub(crate) async fn run(
     text: String,
     options: QueryOptions,
 ) -> Outcome<UpdateReport> {
-    work(state, description, move |state, token| {
-        let mut options = UpdateOptions { query: options.with_cancel(token), documents: None };
-        state.database.update_with(&text, &mut options).map_err(Failure::from)
+    let running = state.acquire_permit(description).await?;
+    let mut guard = running.guard();
+    let on_thread = Arc::clone(state);
+    let done = worker_threads::light(&state.threads, move |sender| {
+        let mut options = UpdateOptions { query: options.with_cancel(&running.token), documents: None };
+        match on_thread.database.update_pending(&text, &mut options) {
+            Err(error) => finish(running, sender, Err(error.into())),
+            Ok((report, commit)) => on_thread.commit_waits.wait(
+                commit,
+                Box::new(move |committed| {
+                    finish(running, sender, committed.map(|()| report).map_err(Failure::from));
+                }),
+            ),
+        }
     })
-    .await
+    .await;
+    guard.disarm();
+    done.flatten()
 }
 
 /// Runs `work` on a light thread, with its own permit.
@@ -36,17 +50,20 @@ pub(crate) async fn work<T: Send + 'static>(
     let mut guard = running.guard();
     let on_thread = Arc::clone(state);
     let done = worker_threads::light(&state.threads, move |sender| {
-        let done = work(&on_thread, &running.token).map_err(|failure| match failure.kind() {
-            "cancelled" if running.entry.is_stopped() => {
-                Failure::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED)
-            }
-            _ => failure,
-        });
-        // Returns the permit before the client receives the response.
-        drop(running);
-        let _ = sender.send(done);
+        let done = work(&on_thread, &running.token);
+        finish(running, sender, done);
     })
     .await;
     guard.disarm();
     done.flatten()
+}
+
+/// Returns the permit, and then sends the result of a request.
+fn finish<T>(running: RunningRequest, sender: oneshot::Sender<Outcome<T>>, done: Outcome<T>) {
+    let done = done.map_err(|failure| match failure.kind() {
+        "cancelled" if running.entry.is_stopped() => Failure::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED),
+        _ => failure,
+    });
+    drop(running);
+    let _ = sender.send(done);
 }

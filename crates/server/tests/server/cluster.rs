@@ -211,7 +211,8 @@ fn a_server_is_ready_while_it_reaches_the_others() {
     let other = open(&directories[1]);
     assert_eq!(wait_for(&server, 200), "ready\n");
     let metrics = server.get("/metrics", &[]).text();
-    for line in ["vervet_peer_reachable{server=\"b\"} 1\n", "vervet_peer_protocol{server=\"b\"} 8\n"] {
+    let protocol = format!("vervet_peer_protocol{{server=\"b\"}} {}\n", vervet_peer::Protocol::NEWEST);
+    for line in ["vervet_peer_reachable{server=\"b\"} 1\n", &protocol] {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
     drop(other);

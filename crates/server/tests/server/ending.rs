@@ -35,7 +35,10 @@ fn disconnecting_cancels_updates() {
 
 #[test]
 fn shutdown_lets_running_requests_finish() {
-    let server = Running::start(&thousand(), |_| ());
+    let server = Running::start(&thousand(), |options| {
+        // The answer is long, and this machine may be slow.
+        options.limits.shutdown_timeout = Duration::from_secs(600);
+    });
     let (address, stopper) = (server.address, server.stopper.clone());
     let mut stream = server.connect();
     let text = "SELECT ?a ?c { ?a <urn:p> ?b . ?c <urn:p> ?d }";

@@ -333,11 +333,11 @@ impl World {
 
     fn queue(&mut self, thread: usize) {
         let node = &mut self.nodes[self.records[thread].node];
-        if node.is_stopped {
-            node.held.push(thread);
-        } else if !node.is_dead {
-            self.ready.push(thread);
+        // Of a node that died while it was stopped, too: its threads are no more.
+        if node.is_dead {
+            return;
         }
+        if node.is_stopped { node.held.push(thread) } else { self.ready.push(thread) }
     }
 
     fn end_wait(&mut self, thread: usize, ticket: u64, woken: Woken) -> bool {

@@ -27,6 +27,7 @@ use oxrdf::Term;
 use oxrdf::vocab::xsd;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 use vervet_env::{Environment, SeededRandom};
 use vervet_model::{Direction, Error, ErrorKind, Id, Partitioning, Result, Statement, Tag, unmetered};
 use vervet_partition::PartitionedBase;
@@ -433,7 +434,7 @@ impl SharedLog for MemoryLog {
         Ok(records.len() as u64)
     }
 
-    fn wait(&self, _: u64) -> Result<()> {
+    fn wait(&self, _: u64, _: Instant) -> Result<()> {
         let waiting = std::mem::take(&mut *self.waiting.lock().expect("not poisoned"));
         waiting.into_iter().for_each(|publish| publish());
         Ok(())
