@@ -276,14 +276,7 @@ impl vervet_kernel::Gate for Gate {
     }
 
     fn processor_time(&self) -> Duration {
-        #[cfg(unix)]
-        {
-            let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-            let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-            Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
-        }
-        #[cfg(not(unix))]
-        self.begin.elapsed()
+        vervet_env::cpu_time_of_thread()
     }
 }
 

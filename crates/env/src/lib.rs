@@ -19,7 +19,7 @@ mod space;
 
 pub use bytes::Bytes;
 pub use clock::{Clock, RealClock, SimulatedClock};
-pub use cpu_time::cpu_time_of_process;
+pub use cpu_time::{cpu_time_of_process, cpu_time_of_this_process, cpu_time_of_thread};
 pub use files::{FileSystem, LockGuard, WriteFile, is_directory_sync_unsupported, is_disk_full};
 pub use memory::release_free_memory;
 pub use random::{Random, RealRandom, SeededRandom};

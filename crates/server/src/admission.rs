@@ -127,18 +127,3 @@ impl Admission {
         }
     }
 }
-
-/// Processor time of this thread, or wall time where the system does not report it.
-pub(crate) fn thread_cpu() -> Duration {
-    #[cfg(unix)]
-    {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-        Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
-    }
-    #[cfg(not(unix))]
-    {
-        static BEGIN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-        BEGIN.get_or_init(std::time::Instant::now).elapsed()
-    }
-}

@@ -13,10 +13,11 @@
 use super::error::GremlinError;
 use super::request::PreparedRequest;
 use super::response::{BufferedMessages, PendingResponse, Results};
-use crate::admission::{FAST_PATH_TIME_MAX, LIGHT_CPU, LIGHT_WALL, Tier, thread_cpu};
+use crate::admission::{FAST_PATH_TIME_MAX, LIGHT_CPU, LIGHT_WALL, Tier};
 use crate::state::State;
 use std::time::{Duration, Instant};
 use vervet::CancelToken;
+use vervet_env::cpu_time_of_thread;
 
 /// The outcome of a run.
 #[derive(Debug)]
@@ -83,7 +84,7 @@ pub(super) fn run_with_retries(
     loop {
         let begin = Instant::now();
         // A system call, only for the tier that measures CPU time.
-        let cpu = if tier == Tier::Light { thread_cpu() } else { Duration::ZERO };
+        let cpu = if tier == Tier::Light { cpu_time_of_thread() } else { Duration::ZERO };
         prepared.begin(state, tier, wall, token);
         let outcome = attempt(prepared);
         let time = begin.elapsed();
@@ -95,7 +96,7 @@ pub(super) fn run_with_retries(
             RunOutcome::Failed(_) => {}
             RunOutcome::TooHeavy => {
                 // Below its time limit: the estimate or the length of the response made it too heavy.
-                let used = thread_cpu().saturating_sub(cpu);
+                let used = cpu_time_of_thread().saturating_sub(cpu);
                 if tier == Tier::Light && time >= wall && used < LIGHT_CPU && !token.is_cancelled() {
                     wall = wall.saturating_mul(2);
                     continue;

@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use vervet::{Database, StorageStatus};
 use vervet_cluster::Cluster;
+use vervet_env::cpu_time_of_this_process;
 
 /// The content type of [`Metrics::text`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -299,7 +300,7 @@ impl Collector for DatabaseCollector {
         if let Some(bytes) = resident_bytes() {
             gauge(out, "process_resident_memory_bytes", "Memory of the process.", integer(bytes))?;
         }
-        if let Some(seconds) = cpu_seconds() {
+        if let Some(seconds) = cpu_time_of_this_process().map(|time| time.as_secs_f64()) {
             let metric = ConstCounter::new(seconds);
             let encoder = out.encode_descriptor(
                 "process_cpu_seconds",
@@ -390,15 +391,4 @@ fn resident_bytes() -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
     Some(kilobytes << 10)
-}
-
-/// Processor time of this process, all threads included; `None` where the system does not report it.
-fn cpu_seconds() -> Option<f64> {
-    #[cfg(unix)]
-    {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        Some(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
-    }
-    #[cfg(not(unix))]
-    None
 }

@@ -22,7 +22,7 @@ use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// What a look at a clock takes.
 const LOOK_NS: u64 = 100;
@@ -46,6 +46,8 @@ pub(crate) type Node = usize;
 pub(super) struct Thread {
     number: usize,
     gate: AtomicU32,
+    /// Looks at clocks, each of which uses a core for [`LOOK_NS`].
+    looks: AtomicU64,
 }
 
 /// What a gate says: wait, run, or end at once, as a thread of a killed process does.
@@ -272,7 +274,8 @@ impl World {
 
     pub(super) fn add_thread(&mut self, node: Node) -> &'static Thread {
         let number = self.records.len();
-        let thread = &*Box::leak(Box::new(Thread { number, gate: AtomicU32::new(0) }));
+        let thread =
+            &*Box::leak(Box::new(Thread { number, gate: AtomicU32::new(0), looks: AtomicU64::new(0) }));
         let state = State::Blocked;
         self.records.push(Record { thread, node, state, ticket: 0, key: None, woken: Woken::Called });
         thread
@@ -536,6 +539,7 @@ pub(super) fn join(handle: usize) {
 
 /// The clock of the node of the calling thread, in nanoseconds.
 pub(super) fn local_time() -> u64 {
+    own().looks.fetch_add(1, Ordering::Relaxed);
     let mut world = world();
     world.now += LOOK_NS;
     world.looks += 1;
@@ -544,6 +548,12 @@ pub(super) fn local_time() -> u64 {
     }
     let node = world.own_node();
     world.nodes[node].local(world.now)
+}
+
+/// Processor time of the calling thread, in nanoseconds: that of its looks at clocks.
+pub(super) fn processor_time() -> u64 {
+    _ = local_time();
+    own().looks.load(Ordering::Relaxed) * LOOK_NS
 }
 
 impl World {

@@ -99,21 +99,23 @@ unsafe extern "C" fn getrandom(buffer: *mut c_void, length: size_t, flags: u32) 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
-    let is_monotonic = matches!(
-        clock,
-        libc::CLOCK_MONOTONIC
-            | libc::CLOCK_MONOTONIC_RAW
-            | libc::CLOCK_MONOTONIC_COARSE
-            | libc::CLOCK_BOOTTIME
-    );
-    let is_wall = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE);
-    if !is_inside() || !is_monotonic && !is_wall {
+    if !is_inside() {
         // SAFETY: the caller's.
         return result(unsafe { call(libc::SYS_clock_gettime, [clock.into(), time as c_long, 0, 0, 0, 0]) })
             as c_int;
     }
-    let now = if is_wall { scheduler::with(|world| world.now()) } else { scheduler::local_time() };
-    let seconds = now / 1_000_000_000 + if is_wall { WALL_CLOCK_SECONDS } else { 0 };
+    let (now, begin) = match clock {
+        libc::CLOCK_MONOTONIC
+        | libc::CLOCK_MONOTONIC_RAW
+        | libc::CLOCK_MONOTONIC_COARSE
+        | libc::CLOCK_BOOTTIME => (scheduler::local_time(), 0),
+        libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE => {
+            (scheduler::with(|world| world.now()), WALL_CLOCK_SECONDS)
+        }
+        libc::CLOCK_THREAD_CPUTIME_ID => (scheduler::processor_time(), 0),
+        _ => fail("an unknown clock"),
+    };
+    let seconds = now / 1_000_000_000 + begin;
     // SAFETY: the caller's.
     unsafe { *time = timespec { tv_sec: seconds as i64, tv_nsec: (now % 1_000_000_000) as c_long } };
     0
