@@ -31,6 +31,9 @@ const ORDERED_AT_ONCE: usize = 1 << 12;
 /// Consecutive keys of one partition of this process from which on they are expanded without copies.
 const LOCAL_RUN_MIN: usize = 16;
 
+/// Keys that a part of this process lists at first.
+const KEYS_MIN: usize = 64;
+
 /// See the header of this file.
 pub(crate) struct KeyedSegment {
     pub(crate) routes: Arc<Routes>,
@@ -453,28 +456,49 @@ pub(crate) fn part_ordered(
     Ok(())
 }
 
-/// [`Segment::keys`] over parts that may have equal keys.
+/// [`Segment::keys`] over parts that may have equal keys. Other servers list `limit` keys, with one request
+/// each. Parts of this process list [`KEYS_MIN`] at first, and more only where the result needs them.
 pub(crate) fn merged_keys<'a>(
     parts: impl Iterator<Item = &'a PartSegment>,
     from: Id,
     limit: usize,
     out: &mut Vec<Id>,
 ) -> Result<Option<Id>> {
-    let of_part = limit.min(ROWS_MAX);
-    let calls: Vec<_> = parts.map(|part| (part, Call::Keys { from, limit: of_part })).collect();
-    let mut all = Vec::new();
-    let mut next: Option<Id> = None;
-    for reply in gather(&calls)? {
-        let Reply::Keys(keys, of_part) = reply else { return Err(another_kind()) };
-        all.extend(keys);
-        next = match (next, of_part) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
+    let limit_of_part = limit.clamp(1, ROWS_MAX);
+    let (mut calls, mut local) = (Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            PartSegment::Local(segment) => local.push((from, limit_of_part.min(KEYS_MIN), segment)),
+            PartSegment::Remote(..) => calls.push((part, Call::Keys { from, limit: limit_of_part })),
+        }
     }
     // A part has listed all its keys below where it continues.
+    let (mut all, mut elsewhere) = (Vec::new(), None);
+    for reply in gather(&calls)? {
+        let Reply::Keys(keys, continues) = reply else { return Err(another_kind()) };
+        all.extend(keys);
+        elsewhere = [elsewhere, continues].into_iter().flatten().min();
+    }
+    let mut next = loop {
+        let Some(least) = (0..local.len()).min_by_key(|part| local[*part].0) else { break elsewhere };
+        let (at, count, segment) = &mut local[least];
+        if elsewhere.is_some_and(|elsewhere| elsewhere <= *at) {
+            break elsewhere;
+        }
+        if all.len() >= limit && *at > from {
+            all.sort();
+            all.dedup();
+            if all.partition_point(|key| key < at) >= limit {
+                break Some(*at);
+            }
+        }
+        match segment.keys(*at, *count, &mut all)? {
+            Some(continues) => (*at, *count) = (continues, limit_of_part.min(2 * *count)),
+            None => _ = local.swap_remove(least),
+        }
+    };
     all.retain(|key| next.is_none_or(|next| *key < next));
-    all.sort_unstable();
+    all.sort();
     all.dedup();
     if let Some(beyond) = all.get(limit) {
         next = Some(*beyond);
