@@ -1,6 +1,7 @@
 //! One server of a cluster: its database, and its connections to the others.
 
 use crate::backup_feed::{self, BACKUP};
+use crate::beginning;
 use crate::changes_status::ChangesStatus;
 use crate::damage::{CHANGES, with_remedy};
 use crate::fetch::{self, FETCH};
@@ -309,7 +310,7 @@ impl Cluster {
             )));
         }
         let is_voter = map.voters.contains(&own.name);
-        let voter_log = voting::log_directory(directory, build);
+        let voter_log = beginning::log_directory(directory, build);
         if !is_voter && voter_log.exists() {
             let what =
                 format!("this server has a log of changes in {}, and is no voter", voter_log.display());

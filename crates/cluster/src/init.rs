@@ -10,11 +10,11 @@
 //! end. A `DIR.partial` that an interrupted call has left is replaced by the next one; a lock on a file in it
 //! tells it from that of a call that is still at work.
 
+use crate::beginning::mark_new;
 use crate::files::{create_private, failed};
 use crate::generation::{CHECKPOINT_FILE, Checkpoint, DATA};
 use crate::layout::partitions_of;
 use crate::map::{ClusterMap, MAP_FILE, ServerEntry};
-use crate::voting::mark_new;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -5,12 +5,12 @@
 //! copies the data of another one (`rejoin.rs`), gets the log, and the leader gives it a vote; only then do
 //! the others have it in their maps. So an invitation that is not used changes nothing.
 
+use crate::beginning::{Beginning, mark_new};
 use crate::files::{create_private, failed};
 use crate::init::{AUTHORITY_FILE, write_identity, write_text};
 use crate::layout::spread;
 use crate::map::{ClusterMap, MAP_FILE, ServerEntry, is_address};
 use crate::members::numbered;
-use crate::voting::{Beginning, mark_new};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;

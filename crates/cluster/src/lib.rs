@@ -9,7 +9,7 @@
 //! directories. `cluster`: opening one. `check`: verifying one. `damage`: remedies. `peer_part`: another
 //! server. `reachability`: which of them answer. `following`: changes from the log of another server.
 //! `writer_log`, `voter_log`: logs for the change feed. `origin`: which cluster a log belongs to.
-//! `voting`: changes whose log several servers have. `generation`: the data of a server, with more changes
+//! `voting`: changes whose log several servers have; `beginning`: how a server begins as a voter. `generation`: the data of a server, with more changes
 //! in them from time to time. `serving`: which of them it answers others with. `members`: the servers at
 //! present, which join (`invite`) and leave (`remove`). `forwarding`: requests of clients for the server
 //! that takes changes. `merging`, `merging_together`: making them; `held`: those that are open. `fetch`:
@@ -25,6 +25,7 @@ mod backup;
 mod backup_directory;
 mod backup_feed;
 mod backup_store;
+mod beginning;
 mod changes_status;
 mod check;
 mod check_backup;

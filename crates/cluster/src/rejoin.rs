@@ -10,13 +10,13 @@
 //! A voter that has forgotten its votes and the entries that it acknowledged must not be counted as the one
 //! that it was. The exchange is a change of the voters: a majority of those before has to commit it.
 
+use crate::beginning::{Beginning, is_invited, log_directory, mark_new, new_file};
 use crate::damage::with_remedy;
 use crate::fetch::{Wanted, fetch};
 use crate::generation::{Generation, newest_path, remove_others};
 use crate::identity::open_identity;
 use crate::map::{ClusterMap, ServerEntry};
 use crate::peer_part::PeerPart;
-use crate::voting::{Beginning, is_invited, log_directory, mark_new, new_file};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -34,10 +34,10 @@ mod state;
 
 pub(crate) use files::adopt;
 
+use crate::beginning::mark_new;
 use crate::generation::DATA;
 use crate::identity::open_identity;
 use crate::map::ClusterMap;
-use crate::voting::mark_new;
 use exchange::{Numbers, Router, ShareCounts, edge_names};
 use files::{PartialData, fetch_dictionary, write_record};
 use link::Link;
