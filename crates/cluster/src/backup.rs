@@ -178,7 +178,8 @@ fn copy_base(
     for attempt in 1.. {
         let is_last = attempt == ATTEMPTS_MAX;
         let all: Vec<usize> = (0..partitions).collect();
-        let wanted = Wanted { origin, least: (least, 0), partitions: &all, count: partitions };
+        let wanted =
+            Wanted { origin, least: (least, 0), is_whole: true, partitions: &all, count: partitions };
         let fetched = match fetch(environment, &path, wanted, feed.sources(), report) {
             // Each of them has merged changes meanwhile.
             Err(error) if error.kind() == ErrorKind::Unavailable && !is_last => continue,

@@ -228,7 +228,9 @@ impl Handler for Requests {
             let answered = self.forwarded.answer(request.get(1..).unwrap_or_default());
             answered.map(|answer| out.extend_from_slice(&answer))
         } else if request.first() == Some(&remove::REMOVE) {
-            self.replica().and_then(|replica| remove::answer(replica, &self.members, request))
+            self.replica().and_then(|replica| {
+                remove::answer(replica, &self.members, (&self.environment, &self.directory), request)
+            })
         } else if request.first() == Some(&rejoin::MEMBERSHIP) {
             self.replica().and_then(|replica| rejoin::answer(replica, request, out))
         } else if request.first() == Some(&voting::VOTERS) {

@@ -19,6 +19,7 @@
 use crate::generation::{Generation, Unfinished, data_path};
 use crate::peer_part::PeerPart;
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -145,17 +146,26 @@ fn piece(environment: &Environment, directory: &Path, numbers: &[u8], out: &mut 
     Ok(())
 }
 
-/// What a server has of some data.
+/// The files of some data that a server has.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Held {
-    position: u64,
-    build: u64,
+pub(crate) struct Listed {
+    pub(crate) place: DataPlace,
     /// By number: length and name.
     files: BTreeMap<u64, (u64, String)>,
 }
 
-/// Asks a server what it has.
-fn list(source: &PeerPart) -> Result<Vec<Held>> {
+impl Listed {
+    /// Those of `count` partitions whose files are there.
+    pub(crate) fn partitions(&self, count: usize) -> BTreeSet<usize> {
+        (0..count).filter(|partition| self.files.contains_key(&(*partition as u64 + 1))).collect()
+    }
+}
+
+/// Asks a server which files it has.
+///
+/// # Errors
+/// Unavailable: it does not answer, or cannot tell.
+pub(crate) fn list(source: &PeerPart) -> Result<Vec<Listed>> {
     let pending = source.peer().send_with(&|protocol| {
         let request: &[u8] = if protocol < Protocol::BUILDS { &[FETCH] } else { &[FETCH, LIST] };
         Ok(Cow::Borrowed(request))
@@ -163,38 +173,38 @@ fn list(source: &PeerPart) -> Result<Vec<Held>> {
     let is_earlier = pending.protocol() < Protocol::BUILDS;
     let bytes = pending.receive()?;
     let text = std::str::from_utf8(&bytes).ok();
-    let held = match is_earlier {
+    let listed = match is_earlier {
         // A server of protocol 7 has the whole graph, in a build of its own.
         true => text.and_then(|text| Some(vec![read_all(text, xxh3_64(source.name().as_bytes()))?])),
-        false => text.and_then(read_held),
+        false => text.and_then(read_listed),
     };
     let damaged = || {
         let what = format_args!("an answer of server {}", source.name());
         Error::corrupt(what, "it does not say which files the server has")
     };
-    held.ok_or_else(damaged)
+    listed.ok_or_else(damaged)
 }
 
-fn read_held(text: &str) -> Option<Vec<Held>> {
-    let mut all: Vec<Held> = Vec::new();
+fn read_listed(text: &str) -> Option<Vec<Listed>> {
+    let mut all: Vec<Listed> = Vec::new();
     for line in text.lines() {
         let (number, rest) = line.split_once(' ')?;
         if rest.contains(' ') {
             all.last_mut()?.files.insert(number.parse().ok()?, read_file(rest)?);
         } else {
             let build = u64::from_str_radix(rest, 16).ok()?;
-            all.push(Held { position: number.parse().ok()?, build, files: BTreeMap::new() });
+            all.push(Listed { place: (number.parse().ok()?, build), files: BTreeMap::new() });
         }
     }
     Some(all).filter(|all| !all.is_empty())
 }
 
 /// What a server of protocol 7 says: all files, in their order.
-fn read_all(text: &str, build: u64) -> Option<Held> {
+fn read_all(text: &str, build: u64) -> Option<Listed> {
     let mut lines = text.lines();
     let position = lines.next()?.parse().ok()?;
     let files = (0..).zip(lines).map(|(number, line)| Some((number, read_file(line)?)));
-    Some(Held { position, build, files: files.collect::<Option<_>>()? })
+    Some(Listed { place: (position, build), files: files.collect::<Option<_>>()? })
 }
 
 /// Length and name of a file.
@@ -234,6 +244,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) origin: u64,
     /// These data, or later ones.
     pub(crate) least: DataPlace,
+    /// Only data of which the servers that answer have all partitions.
+    pub(crate) is_whole: bool,
     /// Ascending, of `count` in all.
     pub(crate) partitions: &'a [usize],
     pub(crate) count: usize,
@@ -248,9 +260,9 @@ impl Wanted<'_> {
     }
 }
 
-/// Copies the newest data of other servers that have changes up to `wanted.least` at least, as later data of
-/// the one in `directory`. `report`: gets the name of the server that is asked first and the bytes in all,
-/// when it begins.
+/// Copies data of other servers that have changes up to `wanted.least` at least, as later data of the one in
+/// `directory`: those that the others can go on with ([`in_order`]). `report`: gets the name of the server
+/// that is asked first and the bytes in all, when it begins.
 ///
 /// # Errors
 /// Unavailable: no servers have such data, or none sends them. Corrupt: they are damaged. Io.
@@ -268,14 +280,13 @@ pub(crate) fn fetch(
     let mut failure = Error::new(ErrorKind::Unavailable, nobody);
     for _ in 0..ATTEMPTS_MAX {
         let lists = lists_of(sources, wanted, &mut failure);
-        let mut data: BTreeSet<DataPlace> =
-            lists.iter().map(|(_, held)| (held.position, held.build)).collect();
+        let data = in_order(&lists, wanted);
         let has_some = !data.is_empty();
-        while let Some((position, build)) = data.pop_last() {
-            let with: Vec<(&PeerPart, &Held)> = lists
+        for (position, build) in data {
+            let with: Vec<(&PeerPart, &Listed)> = lists
                 .iter()
-                .filter(|(_, held)| (held.position, held.build) == (position, build))
-                .map(|(source, held)| (*source, held))
+                .filter(|(_, listed)| listed.place == (position, build))
+                .map(|(source, listed)| (*source, listed))
                 .collect();
             match copy(environment, directory, wanted, position, &with, report) {
                 copied @ Ok(_) => return copied,
@@ -290,18 +301,39 @@ pub(crate) fn fetch(
     Err(failure)
 }
 
+/// The data of these lists, those first that are to be copied: they are whole, or else all may wait for a
+/// partition that no server has any more; a server reads them, so the others will not give them up; they are
+/// the latest.
+fn in_order(lists: &[(&PeerPart, Listed)], wanted: Wanted<'_>) -> Vec<DataPlace> {
+    let mut partitions = BTreeMap::<DataPlace, BTreeSet<usize>>::new();
+    for (_, listed) in lists {
+        partitions.entry(listed.place).or_default().extend(listed.partitions(wanted.count));
+    }
+    let mut read = BTreeSet::new();
+    if partitions.len() > 1 {
+        let mut sources: Vec<&PeerPart> = lists.iter().map(|(source, _)| *source).collect();
+        sources.dedup_by_key(|source| source.name());
+        read.extend(sources.iter().filter_map(|source| Some(places(source).ok()?.reads)));
+    }
+    let is_whole = |place: &DataPlace| partitions[place].len() == wanted.count;
+    let mut data: Vec<DataPlace> = partitions.keys().copied().collect();
+    data.retain(|place| is_whole(place) || !wanted.is_whole);
+    data.sort_by_key(|place| Reverse((is_whole(place), read.contains(place), *place)));
+    data
+}
+
 /// What these servers have of what is wanted. `failure`: gets the error of one that does not answer.
 fn lists_of<'s>(
     sources: &'s [Arc<PeerPart>],
     wanted: Wanted<'_>,
     failure: &mut Error,
-) -> Vec<(&'s PeerPart, Held)> {
+) -> Vec<(&'s PeerPart, Listed)> {
     let mut lists = Vec::new();
     for source in sources {
         match list(source) {
             Ok(all) => {
-                let is_wanted = |held: &Held| (held.position, held.build) >= wanted.least;
-                lists.extend(all.into_iter().filter(is_wanted).map(|held| (&**source, held)));
+                let is_wanted = |listed: &Listed| listed.place >= wanted.least;
+                lists.extend(all.into_iter().filter(is_wanted).map(|listed| (&**source, listed)));
             }
             Err(error) => *failure = error,
         }
@@ -314,13 +346,15 @@ fn copy(
     directory: &Path,
     wanted: Wanted<'_>,
     position: u64,
-    sources: &[(&PeerPart, &Held)],
+    sources: &[(&PeerPart, &Listed)],
     report: &dyn Fn(&str, u64),
 ) -> Result<Generation> {
     let mut copies = Vec::new();
     for number in wanted.files() {
-        let with: Vec<_> =
-            sources.iter().filter_map(|(source, held)| Some((*source, held.files.get(&number)?))).collect();
+        let with: Vec<_> = sources
+            .iter()
+            .filter_map(|(source, listed)| Some((*source, listed.files.get(&number)?)))
+            .collect();
         let Some((_, (length, name))) = with.first() else {
             // The first data may be without a checkpoint: no changes, no constraints.
             if position == 0 && number > wanted.count as u64 + 1 {
@@ -388,13 +422,13 @@ pub(crate) fn complete(
         if lists.is_empty() {
             for source in sources {
                 let all = list(source).unwrap_or_default();
-                lists.extend(all.into_iter().map(|held| (Arc::clone(source), held)));
+                lists.extend(all.into_iter().map(|listed| (Arc::clone(source), listed)));
             }
         }
         let with: Vec<(&PeerPart, u64)> = lists
             .iter()
-            .filter(|(_, held)| (held.position, held.build) == (position, build))
-            .filter_map(|(source, held)| Some((&**source, held.files.get(&(number as u64))?.0)))
+            .filter(|(_, listed)| listed.place == (position, build))
+            .filter_map(|(source, listed)| Some((&**source, listed.files.get(&(number as u64))?.0)))
             .collect();
         let Some((_, length)) = with.first() else {
             let what = format!("no server that answers has partition {partition}");
@@ -441,10 +475,10 @@ mod tests {
     fn lists_with_wrong_names_are_refused() {
         let good = "5 00ff\n1 30 partition-0.vvs\n3 7 catalog.vvc";
         let files = [(1, (30, "partition-0.vvs".to_owned())), (3, (7, "catalog.vvc".to_owned()))];
-        let five = Held { position: 5, build: 255, files: files.into() };
-        assert_eq!(read_held(good), Some(vec![five.clone()]));
-        let three = Held { position: 3, build: 1, files: BTreeMap::new() };
-        assert_eq!(read_held(&format!("3 1\n{good}")), Some(vec![three, five]));
+        let five = Listed { place: (5, 255), files: files.into() };
+        assert_eq!(read_listed(good), Some(vec![five.clone()]));
+        let three = Listed { place: (3, 1), files: BTreeMap::new() };
+        assert_eq!(read_listed(&format!("3 1\n{good}")), Some(vec![three, five]));
         let wrong = [
             "",
             "x",
@@ -458,11 +492,11 @@ mod tests {
             "5 1\n0 30 .x",
         ];
         for text in wrong {
-            assert_eq!(read_held(text), None, "{text}");
+            assert_eq!(read_listed(text), None, "{text}");
         }
         let files = [(0, (30, "dictionary.vvd".to_owned())), (1, (7, "partition-0.vvs".to_owned()))];
         let good = "5\n30 dictionary.vvd\n7 partition-0.vvs";
-        assert_eq!(read_all(good, 9), Some(Held { position: 5, build: 9, files: files.into() }));
+        assert_eq!(read_all(good, 9), Some(Listed { place: (5, 9), files: files.into() }));
         assert_eq!(read_all("5\n30", 9), None);
         let places = |index| Some(Places { has: (7, 255), reads: (3, 0), index });
         assert_eq!(read_places("7 ff 3 0"), places(u64::MAX));
@@ -474,7 +508,7 @@ mod tests {
 
     #[test]
     fn files_are_numbered_like_their_names() {
-        let wanted = Wanted { origin: 1, least: (0, 0), partitions: &[1, 3], count: 4 };
+        let wanted = Wanted { origin: 1, least: (0, 0), is_whole: false, partitions: &[1, 3], count: 4 };
         assert_eq!(wanted.files().collect::<Vec<_>>(), [0, 2, 4, 5, 6]);
     }
 }

@@ -120,6 +120,8 @@ struct State {
     merged: Mutex<Option<Merged>>,
     /// Bytes of the records behind the data.
     log_bytes: AtomicU64,
+    /// The last entry that the log did not have any more when it was asked.
+    purged: AtomicU64,
     /// Servers that have the log: the writer, or the voters. One of them is asked.
     sources: Vec<Arc<PeerPart>>,
     asked: AtomicUsize,
@@ -161,6 +163,7 @@ impl Following {
             data,
             merged: Mutex::default(),
             log_bytes: AtomicU64::new(0),
+            purged: AtomicU64::new(0),
             sources,
             asked: AtomicUsize::new(0),
             progress: Mutex::new(progress),
@@ -287,6 +290,7 @@ impl State {
         if log[1] == PURGED {
             let lost = || Error::corrupt("the log of the voters", "it lacks records that this server needs");
             let data = self.data.as_ref().ok_or_else(|| Stop::Over(lost()))?;
+            self.purged.store(end, Ordering::Relaxed);
             let start = data.fetch(end).map_err(Stop::Retry)?;
             self.go_over(start);
             return Ok(());
@@ -343,6 +347,10 @@ impl Merge for State {
 
     fn is_pending(&self) -> bool {
         lock(&self.merged).is_some()
+    }
+
+    fn purged(&self) -> u64 {
+        self.purged.load(Ordering::Relaxed)
     }
 
     fn go_on_from(&self, merged: Merged, _: u64) -> Result<()> {

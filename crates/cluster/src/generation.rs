@@ -349,6 +349,21 @@ impl Drop for Unfinished<'_> {
     }
 }
 
+/// Removes data of a server as a whole: after a crash they are there, or not.
+///
+/// # Errors
+/// Io; they may be there still, or their files take space until later data are made.
+pub(crate) fn discard(environment: &Environment, path: &Path) -> Result<()> {
+    let mut unfinished = path.to_owned().into_os_string();
+    unfinished.push(BEFORE);
+    let (files, unfinished) = (&environment.files, PathBuf::from(unfinished));
+    let removed = files.rename(path, &unfinished).and_then(|()| {
+        path.parent().map_or(Ok(()), |parent| files.sync_dir(parent))?;
+        files.remove_dir_all(&unfinished)
+    });
+    removed.map_err(|error| Error::io(format_args!("remove {}", path.display()), &error))
+}
+
 /// Removes the data of a server before a position, as far as that is possible now.
 pub(crate) fn remove_older(environment: &Environment, directory: &Path, position: u64) {
     let older = environment.files.list(directory).unwrap_or_default();

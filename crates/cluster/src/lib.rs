@@ -9,14 +9,15 @@
 //! directories. `cluster`: opening one. `check`: verifying one. `damage`: remedies. `peer_part`: another
 //! server. `reachability`: which of them answer. `following`: changes from the log of another server.
 //! `writer_log`, `voter_log`: logs for the change feed. `origin`: which cluster a log belongs to.
-//! `voting`: changes whose log several servers have; `beginning`: how a server begins as a voter. `generation`: the data of a server, with more changes
-//! in them from time to time. `serving`: which of them it answers others with. `members`: the servers at
-//! present, which join (`invite`) and leave (`remove`). `forwarding`: requests of clients for the server
-//! that takes changes. `merging`, `merging_together`: making them; `held`: those that are open. `fetch`:
-//! copying them from another server. `moving`: partitions that go to other servers, which an operator asks
-//! for (`rebalance`). `backup`: copying data and log to a directory (`backup_directory`), by requests of
-//! their own (`backup_feed`). `restore`: the graph of such a copy. `check_backup`: verifying it.
-//! `stored_backup`: the same where the copy is not a directory (`backup_store`).
+//! `voting`: changes whose log several servers have; `beginning`: how a server begins as a voter.
+//! `generation`: the data of a server, with more changes in them from time to time. `serving`: which of them
+//! it answers others with. `members`: the servers at present, which join (`invite`) and leave (`remove`).
+//! `forwarding`: requests of clients for the server that takes changes. `merging`, `merging_together`: making
+//! new data; `held`: those that are open; `holdings`: which servers have them. `fetch`: copying them from
+//! another server. `moving`: partitions that go to other servers, which an operator asks for (`rebalance`).
+//! `backup`: copying data and log to a directory (`backup_directory`), by requests of their own
+//! (`backup_feed`). `restore`: the graph of such a copy. `check_backup`: verifying it. `stored_backup`: the
+//! same where the copy is not a directory (`backup_store`).
 //! # Not here
 //! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
 #![forbid(unsafe_code)]
@@ -37,6 +38,7 @@ mod following;
 mod forwarding;
 mod generation;
 mod held;
+mod holdings;
 mod identity;
 mod init;
 mod invite;

@@ -11,7 +11,7 @@ use vervet_model::Result;
 pub(crate) struct Merged {
     pub(crate) start: Start,
     /// The graph up to there over the data before; `None`: it is made when it is needed, by a leader that
-    /// gives its leadership up if it cannot make it.
+    /// gives its leadership up if it cannot make it, or if the data are earlier ones.
     pub(crate) applied: Option<Applied>,
 }
 
@@ -40,6 +40,9 @@ pub(crate) trait Merge: Send + Sync + 'static {
 
     /// Whether it has not gone on yet from the last data that it took note of.
     fn is_pending(&self) -> bool;
+
+    /// The last entry that the log does not have any more, as far as this server knows.
+    fn purged(&self) -> u64;
 
     /// Takes note of new data, which are durable, and of the position of the data before them.
     ///

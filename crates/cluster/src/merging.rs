@@ -124,7 +124,8 @@ impl Data {
         };
         let map = members.map();
         let partitions = &map.own()?.partitions;
-        let wanted = Wanted { origin: *origin, least: (least, 0), partitions, count: map.partitions().len() };
+        let (least, count) = ((least, 0), map.partitions().len());
+        let wanted = Wanted { origin: *origin, least, is_whole: false, partitions, count };
         let generation = fetch(environment, directory, wanted, &members.parts(), &report);
         let generation =
             generation.inspect_err(|error| *lock(&self.failure) = Some((error.clone(), Instant::now())))?;

@@ -17,6 +17,9 @@
 //! # Failures
 //! A server that is away does not hold up the others, if they have its partitions. When it is back, it lacks
 //! the data that the others read: it copies them, and is not ready before.
+//! Data of which a partition is at no server any more are given up ([`Together::give_up`]): those that have
+//! them go on from the latest ones that are whole, and the log has all that these lack. Data of which the
+//! servers that answer lack a partition are not copied.
 //! # Cost
 //! The whole graph is written by one server, which has it twice on its disk meanwhile. The others copy their
 //! share.
@@ -24,7 +27,8 @@
 use crate::fetch::{self, DataPlace, Places, Wanted};
 use crate::generation::{self, Generation, remove_older};
 use crate::held::Held;
-use crate::map::ClusterMap;
+use crate::holdings::Holdings;
+use crate::map::{ClusterMap, ServerEntry};
 use crate::members;
 use crate::merge::{Merge, Merged, Place};
 use crate::peer_part::PeerPart;
@@ -32,7 +36,7 @@ use crate::serving::{self, Serving};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use vervet::{Database, Environment, Start};
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits, Watch, lock};
@@ -51,7 +55,13 @@ const AGAIN_TIME: Duration = Duration::from_secs(60);
 /// Time in which all servers get their share of new data; else the leader writes others.
 const STALLED_TIME: Duration = Duration::from_secs(300);
 
-/// What another server has: zeros if it is late with its answer. `None`: it is unreachable.
+/// How long a partition of data must be at no server until this one gives the data up.
+const LOST_TIME: Duration = Duration::from_secs(3);
+
+/// In place of what a server has that is late with its answer.
+const LATE: DataPlace = (0, 0);
+
+/// What another server has: [`LATE`] if it is that. `None`: it is unreachable.
 type Other = (String, Option<Places>);
 
 /// How long a server has partitions for which it was asked, and which are not its own yet.
@@ -81,6 +91,8 @@ pub(crate) struct Together {
     went_over: Mutex<Option<(u64, Instant)>>,
     /// Since when this server does not go over to newer data.
     stalled: Mutex<Option<Instant>>,
+    /// Since when a partition of these data, the newest, is at no server.
+    lost: Mutex<Option<(DataPlace, Instant)>>,
     /// Others read data that this server does not read, or may do so.
     is_behind: AtomicBool,
     gain: Mutex<Option<Gain>>,
@@ -98,6 +110,7 @@ impl Together {
             settled: Mutex::default(),
             went_over: Mutex::default(),
             stalled: Mutex::default(),
+            lost: Mutex::default(),
             is_behind: AtomicBool::new(true),
             gain: Mutex::default(),
         }
@@ -105,6 +118,13 @@ impl Together {
 
     fn newest(&self) -> Result<Held> {
         lock(&self.held).last().cloned().ok_or_else(|| Error::internal("this server has no data"))
+    }
+
+    /// Waits until no data are copied or written; `None`: there are newer ones than these since then.
+    fn begin_work(&self, newest: &Held) -> Result<Option<MutexGuard<'_, ()>>> {
+        let work = lock(&self.work);
+        let is_newest = self.newest()?.number == newest.number;
+        Ok(Some(work).filter(|_| is_newest))
     }
 
     /// What this server has, and reads.
@@ -156,7 +176,12 @@ impl Together {
         *gain = Some(Gain { partitions: partitions.clone(), asked: Instant::now(), failure: None });
         match failure {
             Some(failure) => Err(failure),
-            None => Ok(self.newest()?.here.is_superset(partitions)),
+            // Those that this server goes over to may be given up.
+            None => {
+                let (newest, reads) = (self.newest()?, self.reads());
+                let has_gone_over = reads.is_some_and(|reads| reads.place == newest.place);
+                Ok(newest.here.is_superset(partitions) && has_gone_over)
+            }
         }
     }
 
@@ -173,16 +198,17 @@ impl Together {
         if newest.place.0 >= least {
             return Ok(newest.start);
         }
-        self.copy((least, 0))
+        self.copy((least, 0), false)
     }
 
-    /// Copies the latest data of other servers.
-    fn copy(&self, least: DataPlace) -> Result<Start> {
+    /// Copies these data of other servers, or later ones. `is_whole`: only data of which the servers that
+    /// answer have all partitions.
+    fn copy(&self, least: DataPlace, is_whole: bool) -> Result<Start> {
         let Place { environment, directory, origin, members } = &self.place;
         let map = members.map();
         let partitions: Vec<usize> = self.wanted(&map)?.into_iter().collect();
-        let wanted =
-            Wanted { origin: *origin, least, partitions: &partitions, count: map.partitions().len() };
+        let count = map.partitions().len();
+        let wanted = Wanted { origin: *origin, least, is_whole, partitions: &partitions, count };
         let report = |server: &str, bytes: u64| {
             tracing::info!(
                 target: "vervet",
@@ -217,7 +243,7 @@ impl Together {
         if newest.here == wanted && newest.is_of(&map) {
             return Ok(());
         }
-        let _work = lock(&self.work);
+        let Some(_work) = self.begin_work(&newest)? else { return Ok(()) };
         let path = generation::data_path(environment, directory, newest.place.0);
         let generation = Generation::open_at(environment, path)?;
         if generation.place() != newest.place {
@@ -261,19 +287,40 @@ impl Together {
             latest > newest.place || was_behind && (latest > own.reads || moved > Some(own.index))
         };
         self.is_behind.store(is_behind(self.is_behind()), Ordering::Relaxed);
-        adapted?;
-        if let Some(later) = answers().map(|places| places.has).filter(|has| *has > newest.place).max() {
-            let copied = {
-                let _work = lock(&self.work);
-                self.copy(later).map(drop)
+        let goes_over = of.start_number() != newest.number;
+        let mut told = answers().map(|places| places.has).filter(|has| *has != LATE);
+        let holdings = if adapted.is_err() || goes_over || told.any(|has| has != newest.place) {
+            let Place { environment, directory, members, .. } = &self.place;
+            Some(Holdings::ask(environment, directory, members)?)
+        } else {
+            None
+        };
+        if self.give_up(of, &newest, holdings.as_ref())? {
+            return Ok(());
+        }
+        let is_later = |has: &DataPlace| {
+            *has > newest.place && holdings.as_ref().is_none_or(|holdings| holdings.lost(*has).is_none())
+        };
+        if let Some(later) = answers().map(|places| places.has).filter(is_later).max() {
+            let whole = holdings.as_ref().and_then(|holdings| holdings.latest_whole(None, None));
+            let whole = whole.filter(|whole| *whole > newest.place);
+            // Where others read them, this server is of use with its share of what is there.
+            let is_read = answers().any(|places| places.reads == later);
+            let copied = match whole.or(is_read.then_some(later)) {
+                Some(least) => {
+                    let Some(_work) = self.begin_work(&newest)? else { return Ok(()) };
+                    self.copy(least, whole.is_some()).map(drop)
+                }
+                None => Err(not_whole(later)),
             };
             return match copied {
                 Err(_) if of.leads() && self.is_stalled() && is_due() => self.merge(of, cancelled).map(drop),
                 copied => copied,
             };
         }
-        if of.start_number() != newest.number {
-            if !is_everywhere(&newest, &self.place.members.map(), &others) {
+        adapted?;
+        if goes_over {
+            if !is_everywhere(&newest, &self.place.members.map(), &others, holdings.as_ref()) {
                 let is_stalled = self.is_stalled();
                 return match of.leads() && is_stalled && is_due() {
                     true => self.merge(of, cancelled).map(drop),
@@ -296,6 +343,55 @@ impl Together {
         Ok(())
     }
 
+    /// Goes on from the latest data that are whole, in place of the newest ones, if a partition of those has
+    /// been at no server for [`LOST_TIME`]. `holdings`: `None`: all servers have their shares. `true`: it
+    /// does.
+    fn give_up(&self, of: &dyn Merge, newest: &Held, holdings: Option<&Holdings>) -> Result<bool> {
+        let lost = holdings.and_then(|holdings| Some((holdings, holdings.lost(newest.place)?)));
+        let since = {
+            let mut since = lock(&self.lost);
+            let before = since.filter(|(place, _)| *place == newest.place);
+            *since = lost.map(|_| before.unwrap_or((newest.place, Instant::now())));
+            since.map(|(_, since)| since)
+        };
+        let is_due = since.is_some_and(|since| since.elapsed() > LOST_TIME);
+        let Some((holdings, partition)) = lost.filter(|_| is_due && !of.is_pending()) else {
+            return Ok(false);
+        };
+        // The log has what they lack.
+        let has_log = |place: &DataPlace| place.0 >= of.purged();
+        let latest = holdings.latest_whole(None, None).filter(|latest| *latest < newest.place);
+        let Some(place) = latest.filter(has_log) else {
+            return Ok(false);
+        };
+        let Some(_work) = self.begin_work(newest)?.filter(|_| !of.is_pending()) else {
+            return Ok(false);
+        };
+        tracing::warn!(
+            target: "vervet",
+            "partition {partition} of the data up to entry {} is at no server: this server gives them up, and \
+             goes on from those up to entry {}",
+            newest.place.0,
+            place.0
+        );
+        let Place { environment, directory, members, .. } = &self.place;
+        let open = |place: DataPlace| {
+            let path = generation::data_path(environment, directory, place.0);
+            Generation::open_at(environment, path).ok().filter(|opened| opened.place() == place)
+        };
+        match open(place) {
+            Some(own) => {
+                let wanted: Vec<usize> = self.wanted(&members.map())?.into_iter().collect();
+                fetch::complete(environment, &own, &wanted, &members.parts())?;
+                self.take(&own)?;
+            }
+            None => drop(self.copy(place, true)?),
+        }
+        // Else this server would begin with them at its next start.
+        open(newest.place)
+            .map_or(Ok(true), |lost| generation::discard(environment, &lost.path).map(|()| true))
+    }
+
     /// Whether newer data have not become usable for long.
     fn is_stalled(&self) -> bool {
         lock(&self.stalled).get_or_insert_with(Instant::now).elapsed() > STALLED_TIME
@@ -314,7 +410,7 @@ impl Together {
         let ask = |other: &Arc<members::Other>| {
             let deadline = Some((Instant::now() + ASK_TIME, ASK_TIME));
             let _limits = ThreadLimits { deadline, ..ThreadLimits::current() }.enter();
-            let late = Places { has: (0, 0), reads: (0, 0), index: 0 };
+            let late = Places { has: LATE, reads: LATE, index: 0 };
             let late = other.reachability.reason().is_none().then_some(late);
             (other.part.name().to_owned(), fetch::places(&other.part).ok().or(late))
         };
@@ -334,6 +430,8 @@ impl Together {
             let number = of.start_number();
             let before = lock(&self.held).iter().find(|held| held.number == number).cloned();
             let are_moved = before.as_ref().is_some_and(|held| !held.is_of(&self.place.members.map()));
+            // Records up to earlier data are no changes over later ones.
+            let before = before.filter(|before| before.place.0 <= newest.place.0);
             applied = match before.map(|held| of.applied_over(held.start, Some(newest.place.0))).transpose() {
                 // Servers have left that had partitions of the data before.
                 Err(error) if error.kind() == ErrorKind::Unavailable && are_moved => None,
@@ -356,7 +454,7 @@ impl Together {
         let Place { environment, directory, members, .. } = &self.place;
         // A server that is away copies its share from those that have it when it is back.
         let map = members.map();
-        if !has_older && is_everywhere(newest, &map, others) {
+        if !has_older && is_everywhere(newest, &map, others, None) {
             remove_older(environment, directory, newest.place.0);
             remove_foreign(environment, directory, newest);
         }
@@ -412,14 +510,25 @@ impl Together {
 }
 
 /// Whether each partition of the data is at a server that answers, and each server that answers has its
-/// share.
-fn is_everywhere(newest: &Held, map: &ClusterMap, others: &[Other]) -> bool {
-    let has = |name: &str| {
-        let other = others.iter().find(|(other, _)| other == name);
-        other.map_or(Some(true), |(_, places)| places.map(|places| places.has >= newest.place))
+/// share. `holdings`: `None`: those that have taken these data have their shares.
+fn is_everywhere(newest: &Held, map: &ClusterMap, others: &[Other], holdings: Option<&Holdings>) -> bool {
+    let has = |entry: &ServerEntry| {
+        let Some((name, places)) = others.iter().find(|(other, _)| *other == entry.name) else {
+            return Some(true);
+        };
+        let has_files =
+            || holdings.is_none_or(|holdings| holdings.has(name, newest.place, &entry.partitions));
+        places.map(|places| places.has >= newest.place && has_files())
     };
-    let all_have = map.servers.iter().all(|entry| has(&entry.name) != Some(false));
-    all_have && map.partitions_without(|entry| has(&entry.name) != Some(true)).is_empty()
+    let all_have = map.servers.iter().all(|entry| has(entry) != Some(false));
+    all_have && map.partitions_without(|entry| has(entry) != Some(true)).is_empty()
+}
+
+/// Why later data of others are not copied yet.
+fn not_whole((position, _): DataPlace) -> Error {
+    let what =
+        format!("the servers that answer do not have all partitions of the data up to entry {position}");
+    Error::new(ErrorKind::Unavailable, what).with_hint("start those that do not answer")
 }
 
 /// Removes the files of partitions that this server does not read there.

@@ -128,7 +128,8 @@ fn take_place(directory: &Path, options: &DatabaseOptions, report: &dyn Fn(&str,
     }
     if has_copied {
         let count = map.partitions().len();
-        let wanted = Wanted { origin, least: (0, 0), partitions: &own.partitions, count };
+        let least = (0, 0);
+        let wanted = Wanted { origin, least, is_whole: false, partitions: &own.partitions, count };
         let fetched = fetch(environment, directory, wanted, &sources, report)?.path;
         remove_others(environment, directory, &fetched)?;
     }

@@ -48,6 +48,11 @@ pub(crate) const VOTERS: u8 = 97;
 /// A leader that no majority has confirmed for this time says so.
 const UNCONFIRMED_MAX: Duration = Duration::from_secs(3);
 
+/// How long a server keeps a leadership in which all it does fails; twice as long each time, …
+const LEAD_TIME: Duration = Duration::from_secs(3);
+/// … so many times.
+const LEAD_DOUBLINGS: u32 = 4;
+
 /// Time between two requests to be admitted.
 const JOIN_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -218,6 +223,10 @@ struct Progress {
 struct Course {
     /// The last term that this server has led.
     led: Option<u64>,
+    /// The term in which this server was elected and does not lead, since all it does fails, and since when.
+    failing: Option<(u64, Instant)>,
+    /// How often it has given the leadership up for that.
+    given_way: u32,
     /// Index of the last entry that readers may have seen while this server led: from it on the follower has
     /// as much.
     whole_from: u64,
@@ -287,6 +296,14 @@ pub(crate) fn refusal(leader: Option<&ServerEntry>) -> Error {
 fn begun_before() -> Error {
     let what = "this transaction began before this server led the voters of the graph; nothing was changed";
     Error::new(ErrorKind::Conflict, what).with_hint("roll back, and run the transaction again from its start")
+}
+
+/// Why a leader does not go on from earlier data as one.
+fn given_up() -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        "the later data were given up, since a partition of them is at no server",
+    )
 }
 
 /// Why a server that has left takes no changes, and shows no new ones.
@@ -476,6 +493,7 @@ impl State {
                 }
             };
             let has_failed = failure.is_some();
+            self.give_way(&mut course, has_failed);
             {
                 let mut progress = lock(&self.progress);
                 (progress.failure, progress.has_ended) = (failure, is_over);
@@ -491,6 +509,23 @@ impl State {
                 let wait = self.stopped.wait_timeout_while(is_stopped, RETRY_INTERVAL, |stopped| !*stopped);
                 drop(wait.unwrap_or_else(PoisonError::into_inner));
             }
+        }
+    }
+
+    /// Gives the leadership up where this server was elected, and cannot lead, each time after a longer
+    /// while: the others may not be able to either.
+    fn give_way(&self, course: &mut Course, has_failed: bool) {
+        let term = match self.replica.role() {
+            Role::Leader { term } if has_failed && self.replica.voters().len() > 1 => term,
+            _ => return course.failing = None,
+        };
+        let failing = course.failing.filter(|(failing, _)| *failing == term);
+        let (_, since) = *course.failing.insert(failing.unwrap_or_else(|| (term, Instant::now())));
+        let patience = LEAD_TIME * (1 << course.given_way.min(LEAD_DOUBLINGS));
+        if since.elapsed() > patience && !self.is_stopping() {
+            tracing::warn!(target: "vervet", "this server was elected, and cannot lead: another one may");
+            self.replica.step_down(term);
+            (course.failing, course.given_way) = (None, course.given_way + 1);
         }
     }
 
@@ -654,8 +689,12 @@ impl State {
             let merged = lock(&self.merged).clone();
             if let Some(Merged { start, applied }) = merged {
                 let is_made = applied.is_some();
-                let applied = applied
-                    .map_or_else(|| self.applied_over(self.follower.start(), Some(start.position)), Ok);
+                let before = self.follower.start();
+                let applied = match applied {
+                    Some(applied) => Ok(applied),
+                    None if start.position < before.position => Err(given_up()),
+                    None => self.applied_over(before, Some(start.position)),
+                };
                 let moved =
                     applied.and_then(|applied| transactions.move_to(Arc::clone(&start.base), &applied));
                 match moved {
@@ -737,12 +776,20 @@ impl Merge for State {
         lock(&self.merged).is_some()
     }
 
+    fn purged(&self) -> u64 {
+        self.replica.purged().unwrap_or(0)
+    }
+
     fn go_on_from(&self, merged: Merged, before: u64) -> Result<()> {
         let position = merged.start.position;
         *lock(&self.merged) = Some(merged);
-        // Not for the same data, of which partitions have moved.
-        if position > before && position <= self.replica.committed() {
-            self.replica.compact(position, Some(before).filter(|before| *before > 0))?;
+        // A voter without the entries up to `cut` needs data with them. Data of servers with different
+        // partitions may be given up, for those before.
+        let is_together = self.data.as_ref().is_some_and(|data| data.as_together().is_some());
+        let cut = if is_together { before } else { position };
+        // Not for the same data, of which partitions have moved, nor for earlier ones.
+        if position > before && cut > self.purged() && position <= self.replica.committed() {
+            self.replica.compact(cut, Some(before).filter(|before| *before > 0))?;
         }
         // A log that lacks entries of the data, which another server has written, is cut with the next data.
         self.log_bytes_before.store(self.replica.log_bytes(), Ordering::Relaxed);

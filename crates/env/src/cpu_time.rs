@@ -41,8 +41,8 @@ pub fn cpu_time_of_this_process() -> Option<Duration> {
     None
 }
 
-/// Processor time of all threads of a process, those that have ended included; `None` if it does not exist, or on
-/// systems without such a clock.
+/// Processor time of all threads of a process, those that have ended included; `None` if it does not exist,
+/// or on systems without such a clock.
 #[must_use]
 #[cfg(target_os = "linux")]
 pub fn cpu_time_of_process(id: u32) -> Option<Duration> {

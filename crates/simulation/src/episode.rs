@@ -218,7 +218,7 @@ pub(crate) fn run(plan: Plan, folder: &Path) -> Result<Summary, String> {
         std::thread::sleep(LOOK);
         let leader = usize::try_from(shared.leader.load(Ordering::Relaxed)).ok();
         faults.step(&mut servers, leader.filter(|_| operator.is_idle()));
-        if let Err(why) = operator.step(&mut servers, has_operator) {
+        if let Err(why) = operator.step(&mut servers, leader, has_operator) {
             shared.fail(why);
         }
         keeps += 1;
@@ -292,7 +292,7 @@ fn change_everywhere(shared: &Shared, servers: &mut Vec<Server>, operator: &mut 
     let end = now() + PEACE_NS;
     let mut at = 0;
     while at < servers.len() && lock(&shared.failure).is_none() {
-        if let Err(why) = operator.step(servers, false) {
+        if let Err(why) = operator.step(servers, None, false) {
             shared.fail(why);
         }
         start_again(servers);
@@ -389,7 +389,7 @@ fn settle(
     let mut why = String::new();
     while now() < end && lock(&shared.failure).is_none() {
         std::thread::sleep(LOOK);
-        if let Err(why) = operator.step(servers, false) {
+        if let Err(why) = operator.step(servers, None, false) {
             shared.fail(why);
         }
         start_again(servers);

@@ -107,12 +107,18 @@ impl Operator {
         self.work.is_none()
     }
 
-    /// Goes on with what is begun; begins something new if `begins`.
-    pub(crate) fn step(&mut self, servers: &mut Vec<Server>, begins: bool) -> Result<(), String> {
+    /// Goes on with what is begun; begins something new if `begins`. `leader`: the server that leads, if it
+    /// is known.
+    pub(crate) fn step(
+        &mut self,
+        servers: &mut Vec<Server>,
+        leader: Option<usize>,
+        begins: bool,
+    ) -> Result<(), String> {
         let Some(work) = self.work.take() else {
             if begins && now() >= self.next {
                 self.next = now() + self.random.below(2 * SECOND);
-                self.work = self.begin(servers)?;
+                self.work = self.begin(servers, leader)?;
             }
             return Ok(());
         };
@@ -167,14 +173,16 @@ impl Operator {
         Ok(())
     }
 
-    fn begin(&mut self, servers: &mut Vec<Server>) -> Result<Option<Work>, String> {
+    fn begin(&mut self, servers: &mut Vec<Server>, leader: Option<usize>) -> Result<Option<Work>, String> {
         let present: Vec<usize> =
             (0..servers.len()).filter(|at| !servers[*at].is_gone && servers[*at].life.is_some()).collect();
         let all = servers.iter().filter(|server| !server.is_gone).count();
         if present.is_empty() {
             return Ok(None);
         }
-        let at = self.random.pick(&present);
+        // New data are at the leader alone at first.
+        let leader = leader.filter(|at| self.is_shared_out && present.contains(at) && self.random.one_in(2));
+        let at = leader.unwrap_or_else(|| self.random.pick(&present));
         let kind = self.random.below(4);
         let work = match kind {
             0 if servers.len() < SERVERS_MAX && all < SERVERS_AT_A_TIME_MAX => self.join(servers, at)?,

@@ -7,6 +7,7 @@ mod flows;
 mod hubs;
 mod joins;
 mod load;
+mod lost;
 mod members;
 mod moving;
 mod replicas;
