@@ -3,7 +3,7 @@
 //! # Shape
 //! Three processes of the program `vervet`, each with a vote and the whole graph, or some partitions of it;
 //! clients that send updates and reads at a fixed rate, whatever becomes of those before (`clients.rs`); and
-//! the commands that an operator types ([`steps`]): servers join, partitions are spread evenly over them,
+//! the commands that an operator types (`steps`): servers join, partitions are spread evenly over them,
 //! each is ended and started again, one is killed and loses its disk, others leave, once others have their
 //! partitions. Reads ask for everything that was committed
 //! before (`Vervet-Consistency: strict`). A step fails if its command does, or if one of its requests does:
