@@ -92,7 +92,9 @@ fn make(arguments: &ClusterInitArguments) -> Outcome {
     let options = shape(&arguments.shape, &SHAPE)?;
     if options.replicas > 1 && arguments.from.is_none() && arguments.data.is_empty() {
         let what = "servers that have replicas of partitions do not load them together".to_owned();
-        return Err(Failure::Usage(what, "name a database (--from) or files (--data)".to_owned()));
+        let hint = "name a database (--from) or files (--data), or have replicas afterwards: vervet cluster \
+                    rebalance DIR --replicas N";
+        return Err(Failure::Usage(what, hint.to_owned()));
     }
     check_new(&options, &arguments.directory)?;
     let folder;

@@ -269,9 +269,14 @@ impl Cluster {
 
     fn open_files(directory: &Path, options: &DatabaseOptions) -> Result<Self> {
         rejoin::take_invitation(directory, options)?;
-        let map = ClusterMap::read(directory)?;
+        let mut map = ClusterMap::read(directory)?;
         let own = map.own()?.clone();
         let (identity, mut generation) = open_files(directory, &map, options)?;
+        if map.data.is_none() && !map.voters.is_empty() {
+            // Servers that load a graph together have its data after their maps; commands need the name.
+            map = ClusterMap { data: Some(ClusterMap::data_name(generation.origin)), ..map };
+            map.write(directory)?;
+        }
         let identity = Arc::new(identity);
         let mut later = Vec::new();
         if !map.voters.is_empty() && !map.is_replicated() {

@@ -2,6 +2,7 @@
 //! server has; only `server`, the name of the server itself, differs. Where servers join and leave, each
 //! writes the file anew (`members.rs`).
 
+use crate::files::{failed, replace_text};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -220,6 +221,15 @@ impl ClusterMap {
             text.push_str(&format!("\n{name} {partitions:?}"));
         }
         xxh3_64(text.as_bytes())
+    }
+
+    /// Replaces the file in the directory of the server.
+    ///
+    /// # Errors
+    /// Io.
+    pub(crate) fn write(&self, directory: &Path) -> Result<()> {
+        let path = directory.join(MAP_FILE);
+        replace_text(&path, &self.to_text()).map_err(failed("write", &path))
     }
 
     /// The build of the data that the map names.

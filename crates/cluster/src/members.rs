@@ -8,8 +8,7 @@
 //! # Not here
 //! Servers that do not vote keep the map that they have.
 
-use crate::files::{failed, replace_text};
-use crate::map::{ClusterMap, MAP_FILE, ServerEntry};
+use crate::map::{ClusterMap, ServerEntry};
 use crate::peer_part::PeerPart;
 use crate::reachability::Reachability;
 use std::collections::{BTreeMap, BTreeSet};
@@ -304,15 +303,10 @@ impl Members {
         let map = if has_changed { Arc::new(map) } else { old };
         if has_changed {
             map.check().map_err(|error| error.context("the servers of the log"))?;
-            self.write(&map)?;
+            map.write(&self.own.directory)?;
         }
         *self.now.write().unwrap_or_else(PoisonError::into_inner) = (map, others);
         Ok(has_changed)
-    }
-
-    fn write(&self, map: &ClusterMap) -> Result<()> {
-        let path = self.own.directory.join(MAP_FILE);
-        replace_text(&path, &map.to_text()).map_err(failed("write", &path))
     }
 }
 

@@ -10,7 +10,8 @@
 use super::link::Link;
 use super::state::Blob;
 use crate::files::{create_private, failed};
-use crate::generation::DATA;
+use crate::generation::{DATA, remove_others};
+use crate::map::ClusterMap;
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -31,16 +32,18 @@ const LOCK: &str = "load.lock";
 pub(crate) fn adopt(environment: &Environment, directory: &Path) -> Result<()> {
     let (partial, data) = (directory.join(PARTIAL), directory.join(DATA));
     if PartitionDirectory::is_published(environment, &partial) {
-        return rename(&partial, &data, directory);
+        return rename(environment, &partial, &data, directory);
     }
     Ok(())
 }
 
-/// Replaces `data`, which is of no complete load.
-fn rename(partial: &Path, data: &Path, directory: &Path) -> Result<()> {
-    if data.exists() {
-        fs::remove_dir_all(data).map_err(failed("remove", data))?;
+/// Replaces the data of a server, those with merged changes too, and what its map says of them.
+fn rename(environment: &Environment, partial: &Path, data: &Path, directory: &Path) -> Result<()> {
+    let map = ClusterMap::read(directory)?;
+    if map.data.is_some() {
+        ClusterMap { data: None, cluster: None, ..map }.write(directory)?;
     }
+    remove_others(environment, directory, partial)?;
     fs::rename(partial, data).map_err(failed("rename", partial))?;
     // Not every system can; the files themselves are durable.
     let _ = File::open(directory).and_then(|directory| directory.sync_all());
@@ -86,7 +89,7 @@ impl PartialData {
     pub(crate) fn publish(&mut self, environment: &Environment) -> Result<()> {
         PartitionDirectory::publish(environment, &self.path)?;
         self.is_kept = true;
-        rename(&self.path, &self.directory.join(DATA), &self.directory)
+        rename(environment, &self.path, &self.directory.join(DATA), &self.directory)
     }
 }
 

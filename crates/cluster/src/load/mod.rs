@@ -35,7 +35,7 @@ mod state;
 pub(crate) use files::adopt;
 
 use crate::beginning::mark_new;
-use crate::generation::DATA;
+use crate::generation::{DATA, Generation, newest_path};
 use crate::identity::open_identity;
 use crate::map::ClusterMap;
 use exchange::{Numbers, Router, ShareCounts, edge_names};
@@ -143,7 +143,9 @@ pub fn load(
     }
     if map.fewest_replicas() > 1 {
         return Err(Error::new(ErrorKind::Unsupported, "a load by servers that have replicas of partitions")
-            .with_hint("load the files once: vervet cluster init --data"));
+            .with_hint(
+                "load with one replica, and have more afterwards: vervet cluster rebalance DIR --replicas N",
+            ));
     }
     let partitions: usize = map.servers.iter().map(|entry| entry.partitions.len()).sum();
     let partitioning = Partitioning::new(partitions)
@@ -394,9 +396,10 @@ impl Load<'_> {
     fn join(&self) -> Result<u64> {
         let link = self.link;
         let report = self.options.report;
-        let data = self.directory.join(DATA);
-        let existing = match PartitionDirectory::is_published(&self.options.environment, &data) {
-            true => PartitionDirectory::open(&self.options.environment, &data).map_or(1, |data| data.build()),
+        let environment = &self.options.environment;
+        let newest = newest_path(environment, self.directory)?;
+        let existing = match PartitionDirectory::is_published(environment, &newest) {
+            true => Generation::open(environment, self.directory).map_or(1, |newest| newest.origin),
             false => 0,
         };
         if link.is_first() {

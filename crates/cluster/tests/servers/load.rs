@@ -1,6 +1,7 @@
 //! Loads by all servers together: the graph is the one that one load of all files makes, and a load that
 //! fails changes nothing.
 
+use crate::together::{merge, until_done, update, wait_for};
 use crate::{QUERIES, open, rows};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,17 +9,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use vervet::{Database, DatabaseOptions, Environment, Error, ErrorKind, LoadOptions, QueryOptions, Source};
 use vervet_cluster::{
-    Cluster, ClusterLoadOptions, ClusterLoadReport, InitOptions, LoadEvent, check, init_empty, load,
+    Cluster, ClusterLoadOptions, ClusterLoadReport, InitOptions, LoadEvent, Rebalance, check, init_empty,
+    load, rebalance,
 };
 use vervet_testkit::free_address;
 
 /// Directories of servers without data, and their folder.
 fn directories(count: usize) -> (Vec<PathBuf>, tempfile::TempDir) {
+    directories_with(count, |_| {})
+}
+
+fn directories_with(
+    count: usize,
+    change: impl FnOnce(&mut InitOptions),
+) -> (Vec<PathBuf>, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut options = InitOptions::on_host(count, 16, "127.0.0.1", (0, 0));
     for server in &mut options.servers {
         server.address = free_address();
     }
+    change(&mut options);
     let directories = init_empty(&options, &folder.path().join("servers")).expect("made");
     (directories, folder)
 }
@@ -112,7 +122,10 @@ fn whole(shares: &Shares) -> Database {
 }
 
 fn compare(directories: &[PathBuf], database: &Database) {
-    let servers: Vec<Cluster> = directories.iter().map(|directory| open(directory)).collect();
+    compare_servers(&directories.iter().map(|directory| open(directory)).collect::<Vec<_>>(), database);
+}
+
+fn compare_servers(servers: &[Cluster], database: &Database) {
     let own: &[&str] = &[
         "SELECT ?t { ?s <urn:name> ?t FILTER(LANG(?t) = \"de\" && CONTAINS(?t, \"99\")) }",
         "SELECT (COUNT(DISTINCT ?b) AS ?n) { ?s <urn:part> ?b . ?b <urn:size> ?z }",
@@ -127,7 +140,7 @@ fn compare(directories: &[PathBuf], database: &Database) {
             rows
         };
         let expected = answer(database);
-        for server in &servers {
+        for server in servers {
             assert_eq!(answer(server.database()), expected, "{query}");
         }
     }
@@ -137,6 +150,54 @@ fn compare(directories: &[PathBuf], database: &Database) {
 fn without_labels(row: &str) -> String {
     let cell = |cell: &str| if cell.starts_with("_:") { "_:".to_owned() } else { cell.to_owned() };
     row.split('\t').map(cell).collect::<Vec<_>>().join("\t")
+}
+
+/// Also where changes were merged into the data, which are then in another directory.
+#[test]
+fn a_graph_with_merged_changes_is_replaced() {
+    let (directories, _folder) = directories_with(3, |options| {
+        options.voters = options.servers.iter().map(|server| server.name.clone()).collect();
+    });
+    let of_others = |share: Vec<(String, String)>| {
+        let text = |(name, text): (String, String)| (name, text.replace("name", "other"));
+        share.into_iter().map(text).collect::<Vec<_>>()
+    };
+    let (before, after) = (shares(3), shares(3).into_iter().map(of_others).collect::<Shares>());
+    load_all(&directories, &before, |_, _| {}).into_iter().for_each(|loaded| drop(loaded.expect("loaded")));
+    let servers: Vec<Cluster> = directories.iter().map(|directory| open(directory)).collect();
+    update(&servers, "INSERT DATA { <urn:v1> <urn:next> <urn:v9> }");
+    merge(&servers);
+    drop(servers);
+    for loaded in load_all(&directories, &after, |_, _| {}) {
+        let kept = loaded.expect_err("they have data");
+        assert!(kept.to_string().contains("has a graph already"), "{kept}");
+    }
+    for loaded in load_all(&directories, &after, |_, options| options.replace = true) {
+        loaded.expect("replaced");
+    }
+    compare(&directories, &whole(&after));
+}
+
+/// Servers that load together have each partition once; more copies of each are made afterwards.
+#[test]
+fn a_graph_that_was_loaded_together_gets_replicas() {
+    let (directories, _folder) = directories_with(3, |options| {
+        options.voters = options.servers.iter().map(|server| server.name.clone()).collect();
+    });
+    let shares = shares(3);
+    let database = whole(&shares);
+    load_all(&directories, &shares, |_, _| {}).into_iter().for_each(|loaded| drop(loaded.expect("loaded")));
+    let mut servers: Vec<Cluster> = directories.iter().map(|directory| open(directory)).collect();
+    let of = Rebalance::Evenly { replicas: Some(2) };
+    until_done(|| rebalance(&directories[0], &of, &mut |_| {}));
+    wait_for(&servers, "map", |server| server.map().fewest_replicas() == 2);
+    compare_servers(&servers, &database);
+    drop(servers.pop());
+    // The others may not have gone over yet to where partitions are now.
+    for server in &servers {
+        until_done(|| rows(server.database(), QUERIES[0], &QueryOptions::default()));
+    }
+    compare_servers(&servers, &database);
 }
 
 #[test]
