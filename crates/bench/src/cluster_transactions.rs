@@ -5,7 +5,8 @@
 //! A small graph of 4,096 vertices. Each client is a thread that adds one edge between two of them in
 //! each transaction, through the Rust interface, and waits until the commit is synced. The edges of a client
 //! have their own predicate, so that transactions do not conflict. The graph is first one database with its
-//! own synced log, then three voters, of which each has the whole graph; clients call the one that leads.
+//! own synced log, then three voters, of which each has the whole graph; clients call the one that leads. In
+//! memory, one database has no log: what is left is the order of commits, with the versions that they make.
 //!
 //! All servers are in this process, with their connections over the loopback address and TLS as between
 //! machines. So the processor time of the process is that of clients and servers, and three servers share
@@ -69,9 +70,9 @@ pub struct ClusterTransactionOptions {
 pub fn run(options: &ClusterTransactionOptions) -> Result<bool> {
     let time = Duration::try_from_secs_f64(options.seconds).unwrap_or(Duration::from_secs(5));
     let mut table = Table::new(&["servers", "clients", "commits/s", "p50 ms", "p99 ms", "CPU ms / commit"]);
-    let mut places = vec![Place::Embedded, Place::Voters, Place::Leader, Place::Follower];
+    let mut places = vec![Place::Memory, Place::Embedded, Place::Voters, Place::Leader, Place::Follower];
     places.retain(|place| match place {
-        Place::Embedded => !options.only_voters,
+        Place::Memory | Place::Embedded => !options.only_voters,
         Place::Voters => true,
         Place::Leader | Place::Follower => options.processes,
     });
@@ -82,6 +83,7 @@ pub fn run(options: &ClusterTransactionOptions) -> Result<bool> {
             let mut outcomes = Vec::new();
             for _ in 0..options.repeats.max(1) {
                 let (outcome, is_equal) = match place {
+                    Place::Memory => (in_memory(load)?, true),
                     Place::Embedded => (embedded(load)?, true),
                     Place::Voters => over_voters(load)?,
                     Place::Leader | Place::Follower => over_http(load, place)?,
@@ -113,6 +115,7 @@ pub fn run(options: &ClusterTransactionOptions) -> Result<bool> {
 /// Where the graph is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
+    Memory,
     Embedded,
     Voters,
     Leader,
@@ -122,6 +125,7 @@ enum Place {
 impl Place {
     fn name(self) -> &'static str {
         match self {
+            Self::Memory => "one database, in memory",
             Self::Embedded => "one database",
             Self::Voters => "3 voters",
             Self::Leader => "3 voters, HTTP",
@@ -146,8 +150,13 @@ fn targets_of(place: Place, clients: usize, outcome: &Outcome) -> Vec<Target> {
             target("3 voters, 64 clients: p50 ms", 2.0, true, p50),
         ],
         (Place::Voters, 1) => vec![target("3 voters, one client: p50 ms", 0.6, true, p50)],
-        (Place::Embedded, 64) => {
-            vec![target("one database, 64 clients: commits/s", 150_000.0, false, outcome.rate())]
+        (Place::Memory, 1) => {
+            vec![target(
+                "the order alone (in memory, one client): commits/s",
+                150_000.0,
+                false,
+                outcome.rate(),
+            )]
         }
         _ => Vec::new(),
     }
@@ -210,10 +219,18 @@ fn embedded(load: Load) -> Result<Outcome> {
         checkpoints: false,
         ..DatabaseOptions::default()
     };
-    let database = Database::open_or_create_with(folder.path().join("db"), options)?;
+    run_over(&Database::open_or_create_with(folder.path().join("db"), options)?, load)
+}
+
+/// One database without a log.
+fn in_memory(load: Load) -> Result<Outcome> {
+    run_over(&Database::in_memory(), load)
+}
+
+fn run_over(database: &Database, load: Load) -> Result<Outcome> {
     database.load_text(Format::NTriples, &start_graph(load.clients))?;
     let (terms, before) = (Terms::new(load.clients), database.snapshot().statement_count());
-    let outcome = run_clients(load, |client, number| terms.insert(&database, client, number))?;
+    let outcome = run_clients(load, |client, number| terms.insert(database, client, number))?;
     check_added(database.snapshot().statement_count() - before, load, &outcome)?;
     Ok(outcome)
 }
