@@ -58,6 +58,11 @@ const STALLED_TIME: Duration = Duration::from_secs(300);
 /// How long a partition of data must be at no server until this one gives the data up.
 const LOST_TIME: Duration = Duration::from_secs(3);
 
+/// How long servers are asked at each look which data they have, while they differ, …
+const ASK_OFTEN_TIME: Duration = Duration::from_secs(60);
+/// … and the time between two looks afterwards.
+const ASK_INTERVAL: Duration = Duration::from_secs(5);
+
 /// In place of what a server has that is late with its answer.
 const LATE: DataPlace = (0, 0);
 
@@ -93,6 +98,8 @@ pub(crate) struct Together {
     stalled: Mutex<Option<Instant>>,
     /// Since when a partition of these data, the newest, is at no server.
     lost: Mutex<Option<(DataPlace, Instant)>>,
+    /// Since when servers have different data, and when this one asked them last which.
+    asked: Mutex<Option<(Instant, Instant)>>,
     /// Others read data that this server does not read, or may do so.
     is_behind: AtomicBool,
     gain: Mutex<Option<Gain>>,
@@ -111,6 +118,7 @@ impl Together {
             went_over: Mutex::default(),
             stalled: Mutex::default(),
             lost: Mutex::default(),
+            asked: Mutex::default(),
             is_behind: AtomicBool::new(true),
             gain: Mutex::default(),
         }
@@ -289,7 +297,11 @@ impl Together {
         self.is_behind.store(is_behind(self.is_behind()), Ordering::Relaxed);
         let goes_over = of.start_number() != newest.number;
         let mut told = answers().map(|places| places.has).filter(|has| *has != LATE);
-        let holdings = if adapted.is_err() || goes_over || told.any(|has| has != newest.place) {
+        let differ = adapted.is_err() || goes_over || told.any(|has| has != newest.place);
+        if self.is_to_wait(differ) {
+            return adapted;
+        }
+        let holdings = if differ {
             let Place { environment, directory, members, .. } = &self.place;
             Some(Holdings::ask(environment, directory, members)?)
         } else {
@@ -341,6 +353,18 @@ impl Together {
             *lock(&self.settled) = None;
         }
         Ok(())
+    }
+
+    /// Whether to look later what servers have, which differs for long: each asks all others.
+    fn is_to_wait(&self, differ: bool) -> bool {
+        let mut asked = lock(&self.asked);
+        let now = Instant::now();
+        let (since, last) = *asked.get_or_insert((now, now));
+        let waits = differ && since.elapsed() > ASK_OFTEN_TIME && last.elapsed() < ASK_INTERVAL;
+        if !waits {
+            *asked = differ.then_some((since, now));
+        }
+        waits
     }
 
     /// Goes on from the latest data that are whole, in place of the newest ones, if a partition of those has

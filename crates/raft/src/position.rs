@@ -35,13 +35,32 @@ pub(crate) struct Position {
     committed: Arc<watch::Sender<Option<LogId>>>,
 }
 
+type Membership = StoredMembership<u64, Bytes>;
+
 #[derive(Debug, Default)]
 struct State {
     last: Option<LogId>,
-    membership: StoredMembership<u64, Bytes>,
+    /// As of the last snapshot, and each one behind it.
+    memberships: Vec<Membership>,
     snapshot: Option<SnapshotMeta>,
     /// The snapshot that openraft is about to take note of.
     next: Option<SnapshotMeta>,
+}
+
+impl State {
+    /// The membership as of an entry behind the last snapshot; `None`: as of the last one that is applied.
+    fn membership(&self, last: Option<LogId>) -> Membership {
+        let is_there = |one: &&Membership| last.is_none() || *one.log_id() <= last;
+        self.memberships.iter().rev().find(is_there).cloned().unwrap_or_default()
+    }
+
+    /// Forgets the memberships before that of a snapshot.
+    fn take(&mut self, meta: &SnapshotMeta) {
+        let behind = |one: &Membership| *one.log_id() > *meta.last_membership.log_id();
+        self.memberships.retain(behind);
+        self.memberships.insert(0, meta.last_membership.clone());
+        self.snapshot = Some(meta.clone());
+    }
 }
 
 impl Position {
@@ -49,8 +68,8 @@ impl Position {
     pub(crate) fn new(store: Store) -> Self {
         let snapshot = store.snapshot();
         let last = snapshot.as_ref().and_then(|meta| meta.last_log_id);
-        let membership = snapshot.as_ref().map(|meta| meta.last_membership.clone()).unwrap_or_default();
-        let state = State { last, membership, snapshot, next: None };
+        let memberships = snapshot.iter().map(|meta| meta.last_membership.clone()).collect();
+        let state = State { last, memberships, snapshot, next: None };
         Self { store, state: Arc::new(Mutex::new(state)), committed: Arc::new(watch::channel(last).0) }
     }
 
@@ -66,7 +85,7 @@ impl Position {
             }
             SnapshotMeta {
                 last_log_id: Some(last),
-                last_membership: state.membership.clone(),
+                last_membership: state.membership(Some(last)),
                 snapshot_id: wire::snapshot_id(Some(&last)),
             }
         };
@@ -91,7 +110,7 @@ impl RaftStateMachine<Types> for Position {
 
     async fn applied_state(&mut self) -> Result<(Option<LogId>, StoredMembership<u64, Bytes>), StorageError> {
         let state = lock(&self.state);
-        Ok((state.last, state.membership.clone()))
+        Ok((state.last, state.membership(None)))
     }
 
     async fn apply<I>(&mut self, entries: I) -> Result<Vec<Applied>, StorageError>
@@ -99,12 +118,12 @@ impl RaftStateMachine<Types> for Position {
         I: IntoIterator<Item = Entry> + OptionalSend,
         I::IntoIter: OptionalSend,
     {
-        let (mut applied, mut last, mut last_membership) = (Vec::new(), None, None);
+        let (mut applied, mut last, mut memberships) = (Vec::new(), None, Vec::new());
         for entry in entries {
             last = Some(entry.log_id);
             applied.push(Applied { is_void: batch::is_void(&entry) });
             if let EntryPayload::Membership(membership) = entry.payload {
-                last_membership = Some(StoredMembership::new(Some(entry.log_id), membership));
+                memberships.push(StoredMembership::new(Some(entry.log_id), membership));
             }
         }
         let Some(last) = last else { return Ok(applied) };
@@ -114,8 +133,10 @@ impl RaftStateMachine<Types> for Position {
         {
             let mut state = lock(&self.state);
             state.last = Some(last);
-            if let Some(membership) = last_membership {
-                state.membership = membership;
+            for membership in memberships {
+                // A snapshot of an earlier version may have one of an entry behind it.
+                state.memberships.retain(|before| before.log_id() < membership.log_id());
+                state.memberships.push(membership);
             }
         }
         self.committed.send_replace(Some(last));
@@ -140,8 +161,9 @@ impl RaftStateMachine<Types> for Position {
         })?;
         {
             let mut state = lock(&self.state);
-            (state.last, state.membership) = (meta.last_log_id, meta.last_membership.clone());
-            state.snapshot = Some(meta.clone());
+            state.last = meta.last_log_id;
+            state.memberships.clear();
+            state.take(meta);
         }
         self.committed.send_replace(meta.last_log_id);
         Ok(())
@@ -157,10 +179,34 @@ impl RaftSnapshotBuilder<Types> for Position {
         let mut state = lock(&self.state);
         let meta = state.next.take().unwrap_or_else(|| SnapshotMeta {
             last_log_id: state.last,
-            last_membership: state.membership.clone(),
+            last_membership: state.membership(None),
             snapshot_id: wire::snapshot_id(state.last.as_ref()),
         });
-        state.snapshot = Some(meta.clone());
+        state.take(&meta);
         Ok(Snapshot { meta, snapshot: Box::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openraft::{CommittedLeaderId, Membership as Voters};
+
+    #[test]
+    fn a_snapshot_has_the_membership_as_of_its_entry() {
+        let id = |index| Some(LogId::new(CommittedLeaderId::new(1, 1), index));
+        let of = |index, voters: &[u64]| {
+            StoredMembership::new(id(index), Voters::new(vec![voters.iter().copied().collect()], ()))
+        };
+        let (one, two, three) = (of(2, &[1]), of(5, &[1, 2]), of(9, &[1, 2, 3]));
+        let mut state =
+            State { memberships: vec![one.clone(), two.clone(), three.clone()], ..State::default() };
+        assert_eq!(state.membership(id(4)), one);
+        assert_eq!(state.membership(id(5)), two);
+        assert_eq!(state.membership(None), three);
+        let meta =
+            SnapshotMeta { last_log_id: id(7), last_membership: two.clone(), snapshot_id: String::new() };
+        state.take(&meta);
+        assert_eq!(state.memberships, [two, three]);
     }
 }
