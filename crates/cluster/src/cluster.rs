@@ -643,6 +643,12 @@ impl Cluster {
         self.members.other(server).map(|other| other.part.peer().faults())
     }
 
+    /// The faults of the connections between voters to another server, for tests.
+    #[must_use]
+    pub fn voting_faults(&self, server: &str) -> Option<Arc<Faults>> {
+        self.members.other(server).map(|other| other.log.faults())
+    }
+
     /// The state of all servers, of which each that does not answer within `timeout` is reported so. Asks all
     /// at once.
     #[must_use]

@@ -28,6 +28,8 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) state: &'a Arc<State>,
     pub(crate) parts: &'a Parts,
     pub(crate) tls: bool,
+    /// Another server of the cluster sends the request on.
+    pub(crate) is_forwarded: bool,
     /// Set when the connection becomes a WebSocket.
     pub(crate) upgrade: &'a UpgradeCell,
     /// The kind of the request, for the metrics.

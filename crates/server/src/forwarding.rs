@@ -5,7 +5,8 @@
 //! so ([`Failure::elsewhere`]). The router then sends it on ([`send_on`]): a line with the address of the
 //! client and whether it came over TLS, then the request as HTTP/1.0, through the connection between the
 //! servers. The other server answers it as one of its own clients ([`receive`]); the answer comes back as
-//! HTTP/1.0. The client then sees its change here, too, as far as this server votes.
+//! HTTP/1.0. The client then sees its change here, too, as far as this server votes. Gremlin over a WebSocket
+//! uses the same connection for its own messages ([`forward`], `gremlin::remote`).
 //! # Invariants
 //! A request is sent on twice at most: by a server that does not vote to a voter, and by that to the leader.
 //! An error says whether the change may have taken effect. A request that no server has taken waits for the
@@ -27,7 +28,8 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::net::IpAddr;
-use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use vervet_cluster::Cluster;
@@ -40,22 +42,32 @@ const HOPS: HeaderName = HeaderName::from_static("vervet-hops");
 const HOPS_MAX: u32 = 2;
 
 /// Longest request that is sent on, and longest answer that comes back.
-const BYTES_MAX: usize = 15 << 20;
+pub(crate) const BYTES_MAX: usize = 15 << 20;
 
 /// Most headers of an answer.
 const HEADERS_MAX: usize = 64;
 
 /// Time that a request may take beyond the limit of queries: for waiting, and for both ways.
-const EXTRA_TIME: Duration = Duration::from_secs(30);
+pub(crate) const EXTRA_TIME: Duration = Duration::from_secs(30);
 
 /// Longest wait for a server that takes changes: the voters elect another one within two seconds, …
-const LEADER_WAIT: Duration = Duration::from_secs(5);
+pub(crate) const LEADER_WAIT: Duration = Duration::from_secs(5);
 
 /// … for which a thread looks after this time.
 const LEADER_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Longest wait for a change to be visible here.
-const CATCH_UP_MAX: Duration = Duration::from_secs(5);
+pub(crate) const CATCH_UP_MAX: Duration = Duration::from_secs(5);
+
+/// How often a server that answers a request checks whether its sender still waits.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Whether a request that failed has reached a server that takes changes, for the servers on its way.
+pub(crate) const DELIVERY: HeaderName = HeaderName::from_static("vervet-delivery");
+
+/// Values of [`DELIVERY`].
+pub(crate) const NOT_DELIVERED: &str = "none";
+pub(crate) const NOT_ANSWERED: &str = "no-answer";
 
 /// Bytes between the two ends of a connection within this process.
 const PIPE_BYTES: usize = 256 << 10;
@@ -83,43 +95,75 @@ pub(crate) async fn send_on(context: &RequestContext<'_>, refused: Failure) -> O
     let client = Client { peer: context.caller.peer, tls: context.tls, is_forwarded: true };
     let bytes = request_bytes(context.parts, client, hops, &body);
     let time_max = context.state.options.limits.timeout.saturating_add(EXTRA_TIME);
-    let sent = tokio::task::spawn_blocking(move || forward(&cluster, &bytes, time_max)).await;
+    let sending = Sending { server: None, wait: LEADER_WAIT, time_max, cancelled: Arc::default() };
+    let sent = tokio::task::spawn_blocking(move || {
+        let forwarded = forward(&cluster, &bytes, &sending);
+        if matches!(forwarded, Forwarded::Answer { .. }) {
+            // A server that does not vote, or reaches no majority, shows the change a little later.
+            let _ = cluster.catch_up(CATCH_UP_MAX);
+        }
+        forwarded
+    })
+    .await;
     match sent {
-        Ok(Forwarded::Answer(answer)) => reply(&answer).ok_or_else(|| unknown("its answer is damaged")),
-        Ok(Forwarded::NotSent) => Err(overloaded(
-            "the server that takes changes cannot be reached from here; nothing was changed",
-            1,
-        )
-        .hint("try again in a second: the voters elect another one, if there are voters")),
+        Ok(Forwarded::Answer { bytes, .. }) => reply(&bytes).ok_or_else(|| unknown("its answer is damaged")),
+        Ok(Forwarded::NotSent) => Err(not_sent()),
         Ok(Forwarded::NoAnswer(error)) => Err(unknown(error.message())),
         Err(_) => Err(unknown("a thread that waited for it has ended")),
     }
 }
 
-/// What has become of a request.
-enum Forwarded {
-    NotSent,
-    NoAnswer(Error),
-    Answer(Vec<u8>),
+/// How a request is sent on.
+pub(crate) struct Sending {
+    /// The server; `None`: the one that takes changes.
+    pub(crate) server: Option<String>,
+    /// Longest wait until a server takes it.
+    pub(crate) wait: Duration,
+    /// Longest wait for the answer.
+    pub(crate) time_max: Duration,
+    /// Set by another thread to end the wait, and the request at the other server.
+    pub(crate) cancelled: Arc<AtomicBool>,
 }
 
-fn forward(cluster: &Cluster, bytes: &[u8], time_max: Duration) -> Forwarded {
-    let deadline = Instant::now().checked_add(time_max).map(|end| (end, time_max));
-    let _limits = ThreadLimits { deadline, ..ThreadLimits::default() }.enter();
+/// What has become of a request.
+pub(crate) enum Forwarded {
+    /// No server has executed it.
+    NotSent,
+    NoAnswer(Error),
+    Answer {
+        /// The server that has answered.
+        server: String,
+        bytes: Vec<u8>,
+    },
+}
+
+/// Sends a request on, and waits for the answer.
+pub(crate) fn forward(cluster: &Cluster, bytes: &[u8], sending: &Sending) -> Forwarded {
+    let deadline = Instant::now().checked_add(sending.time_max).map(|end| (end, sending.time_max));
+    let cancelled = Some(Arc::clone(&sending.cancelled));
+    let _limits = ThreadLimits { cancelled, deadline, ..ThreadLimits::default() }.enter();
     let begun = Instant::now();
     loop {
-        match cluster.taker().map(|taker| cluster.forward(&taker, bytes)) {
-            Some(Ok(Err(error))) => return Forwarded::NoAnswer(error),
-            Some(Ok(Ok(answer))) if !answer.is_empty() => {
-                // A server that does not vote, or reaches no majority, shows the change a little later.
-                let _ = cluster.catch_up(CATCH_UP_MAX);
-                return Forwarded::Answer(answer);
+        if let Some(server) = sending.server.clone().or_else(|| cluster.taker()) {
+            match cluster.forward(&server, bytes) {
+                Ok(Err(error)) => return Forwarded::NoAnswer(error),
+                Ok(Ok(bytes)) if !bytes.is_empty() => return Forwarded::Answer { server, bytes },
+                // No server has executed it.
+                Ok(Ok(_)) | Err(_) => {}
             }
-            // No server has executed it.
-            _ if cluster.has_resigned() || begun.elapsed() >= LEADER_WAIT => return Forwarded::NotSent,
-            _ => std::thread::sleep(LEADER_INTERVAL),
         }
+        if cluster.has_resigned() || begun.elapsed() >= sending.wait || ThreadLimits::check().is_err() {
+            return Forwarded::NotSent;
+        }
+        std::thread::sleep(LEADER_INTERVAL);
     }
+}
+
+/// No server has executed a request.
+pub(crate) fn not_sent() -> Failure {
+    overloaded("the server that takes changes cannot be reached from here; nothing was changed", 1)
+        .hint("try again in a second: the voters elect another one, if there are voters")
+        .header(DELIVERY, NOT_DELIVERED)
 }
 
 fn unknown(why: &str) -> Failure {
@@ -128,6 +172,7 @@ fn unknown(why: &str) -> Failure {
     );
     Failure::new(StatusCode::SERVICE_UNAVAILABLE, message)
         .hint("it may have taken effect: look before you repeat it")
+        .header(DELIVERY, NOT_ANSWERED)
 }
 
 fn hops(parts: &Parts) -> u32 {
@@ -137,9 +182,23 @@ fn hops(parts: &Parts) -> u32 {
 
 fn request_bytes(parts: &Parts, client: Client, hops: u32, body: &[u8]) -> Vec<u8> {
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-    let mut bytes =
-        format!("{} {}\n{} {path} HTTP/1.0\r\n", client.peer, client.tls, parts.method).into_bytes();
-    for (name, value) in &parts.headers {
+    encode(parts.method.as_str(), path, &parts.headers, (client, hops), body)
+}
+
+/// The request of a message that this server makes itself for a client.
+pub(crate) fn message_bytes(path: &str, headers: &HeaderMap, client: Client, body: &[u8]) -> Vec<u8> {
+    encode("POST", path, headers, (client, 1), body)
+}
+
+fn encode(
+    method: &str,
+    path: &str,
+    headers: &HeaderMap,
+    (client, hops): (Client, u32),
+    body: &[u8],
+) -> Vec<u8> {
+    let mut bytes = format!("{} {}\n{method} {path} HTTP/1.0\r\n", client.peer, client.tls).into_bytes();
+    for (name, value) in headers {
         if !OF_CONNECTION.contains(name) && *name != HOPS {
             push_header(name.as_str(), value.as_bytes(), &mut bytes);
         }
@@ -160,25 +219,34 @@ fn push_header(name: &str, value: &[u8], bytes: &mut Vec<u8>) {
 
 /// The response of the other server.
 fn reply(answer: &[u8]) -> Option<Reply> {
+    let (status, headers, body) = read_answer(answer)?;
+    let mut reply = Reply::new(Body::from((body.to_vec(),)));
+    *reply.status_mut() = status;
+    *reply.headers_mut() = headers;
+    Some(reply)
+}
+
+/// Status, headers and body of a response of HTTP/1.0.
+pub(crate) fn read_answer(answer: &[u8]) -> Option<(StatusCode, HeaderMap, &[u8])> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut head = httparse::Response::new(&mut headers);
     let httparse::Status::Complete(length) = head.parse(answer).ok()? else { return None };
-    let mut reply = Reply::new(Body::from((answer.get(length..)?.to_vec(),)));
-    *reply.status_mut() = StatusCode::from_u16(head.code?).ok()?;
-    let map: &mut HeaderMap = reply.headers_mut();
+    let status = StatusCode::from_u16(head.code?).ok()?;
+    let mut map = HeaderMap::new();
     for header in head.headers.iter() {
         let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
         if !OF_CONNECTION.contains(&name) {
             map.append(name, HeaderValue::from_bytes(header.value).ok()?);
         }
     }
-    Some(reply)
+    Some((status, map, answer.get(length..)?))
 }
 
 /// Answers a request that another server sends on, by `answer`.
 ///
 /// # Errors
-/// Corrupt: it is no request. Unavailable: there is no whole answer.
+/// Corrupt: it is no request. Unavailable: there is no whole answer. Cancelled, deadline: its sender does not
+/// wait any more ([`ThreadLimits`] of the thread that polls this).
 pub(crate) async fn receive(
     limits: &Limits,
     bytes: &[u8],
@@ -203,7 +271,18 @@ pub(crate) async fn receive(
     };
     // The writing half stays open until the answer is there.
     let exchange = async { tokio::try_join!(writer.write_all(request), reading).map(drop) };
-    let (served, exchanged) = tokio::join!(serving, exchange);
+    let abandoned = async {
+        loop {
+            tokio::time::sleep(CHECK_INTERVAL).await;
+            if let Err(error) = ThreadLimits::check() {
+                return error;
+            }
+        }
+    };
+    let (served, exchanged) = tokio::select! {
+        done = async { tokio::join!(serving, exchange) } => done,
+        error = abandoned => return Err(error),
+    };
     let failed = |what: &dyn std::fmt::Display| {
         Error::new(ErrorKind::Unavailable, format!("it could not answer: {what}"))
     };

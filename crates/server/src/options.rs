@@ -68,6 +68,15 @@ impl ServerOptions {
         }
     }
 
+    /// Whether changes may have to be sent on to another server: at present, or soon.
+    pub(crate) fn may_forward(&self) -> bool {
+        let may_forward = |cluster: &Arc<Cluster>| {
+            let map = cluster.map();
+            !map.voters.is_empty() || map.writer.is_some() && !map.is_writer()
+        };
+        !self.read_only && self.cluster.as_ref().is_some_and(may_forward)
+    }
+
     /// Whether changes are sent on to another server at present.
     pub(crate) fn forwards(&self) -> bool {
         let elsewhere = |cluster: &Arc<Cluster>| {

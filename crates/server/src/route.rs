@@ -50,6 +50,7 @@ pub(crate) async fn answer(
         state,
         parts: &parts,
         tls,
+        is_forwarded,
         upgrade,
         kind: RequestKind::Other,
         site: Site::Trusted,
@@ -211,6 +212,8 @@ async fn route(context: &mut RequestContext<'_>, body: Incoming) -> Outcome {
             context.kind = RequestKind::Gremlin;
             gremlin::answer(context, body).await
         }
+        // Its messages are counted as those of a WebSocket.
+        gremlin::FORWARDED_PATH if context.is_forwarded => gremlin::answer_forwarded(context, body).await,
         "/health" if reads => Ok(full(StatusCode::OK, "text/plain; charset=utf-8", "ok\n")),
         "/ready" if reads => ready(context.state),
         "/metrics" if reads => {

@@ -246,6 +246,7 @@ impl Server {
         raise_file_limit(limits.connections);
         let done = io_threads.block_on(self.serve(&io_threads));
         let state = Arc::clone(&settings.borrow().state);
+        state.forwarded.end_all();
         state.cancel_all();
         io_threads.block_on(async {
             let _ = tokio::time::timeout(CANCEL_TIMEOUT, state.wait_until_idle()).await;
@@ -269,7 +270,7 @@ impl Server {
                 reload_at_signals(reload, Reloader { settings, reloads: self.reloads.0.clone() })?;
             }
         }
-        let settings = self.settings;
+        let settings = Arc::new(self.settings);
         let (_reload_sender, mut reloads) = self.reloads;
         let watching = tokio::spawn(monitor_storage(settings.borrow().state.database.clone()));
         let notifies = settings.borrow().state.options.signals;
@@ -277,9 +278,12 @@ impl Server {
             notify(READY);
         }
         if let Some(cluster) = &settings.borrow().state.options.cluster {
-            let (settings, runtime) = (settings.subscribe(), tokio::runtime::Handle::current());
+            // The cluster may outlive this server, whose state refers to it.
+            let (settings, runtime) = (Arc::downgrade(&settings), tokio::runtime::Handle::current());
             cluster.on_forwarded(Box::new(move |request| {
+                let Some(settings) = settings.upgrade() else { return Ok(Vec::new()) };
                 let state = Arc::clone(&settings.borrow().state);
+                drop(settings);
                 let upgrade = UpgradeCell::default();
                 let answer = async |client, request| route::answer(&state, client, &upgrade, request).await;
                 runtime.block_on(forwarding::receive(&state.options.limits, request, answer))

@@ -10,6 +10,7 @@
 use crate::admission::Admission;
 use crate::cancel::CancelOnDrop;
 use crate::commit_waits::CommitWaits;
+use crate::gremlin::transactions::ForwardedTransactions;
 use crate::http::reply::{Failure, Outcome};
 use crate::network::body_memory::BodyMemory;
 use crate::operations::feed_streams::FeedStreams;
@@ -44,6 +45,8 @@ pub(crate) struct State {
     permits: Arc<Semaphore>,
     heavy_permits: Arc<Semaphore>,
     session_permits: Arc<Semaphore>,
+    /// Transactions of clients of other servers.
+    pub(crate) forwarded: Arc<ForwardedTransactions>,
     pub(crate) feed_streams: Arc<FeedStreams>,
     pub(crate) body_memory: Arc<BodyMemory>,
     /// Open connections by client network.
@@ -84,6 +87,7 @@ impl State {
             heavy_permits: Arc::new(Semaphore::new(options.limits.heavy_requests)),
             session_permits: Arc::new(Semaphore::new(options.limits.sessions)),
             body_memory,
+            forwarded: Arc::default(),
             addresses: Arc::default(),
             registry: Arc::default(),
             readiness: Arc::default(),
@@ -117,6 +121,7 @@ impl State {
             permits: Arc::clone(&self.permits),
             heavy_permits: Arc::clone(&self.heavy_permits),
             session_permits: Arc::clone(&self.session_permits),
+            forwarded: Arc::clone(&self.forwarded),
             feed_streams: Arc::clone(&self.feed_streams),
             body_memory,
             addresses: Arc::clone(&self.addresses),

@@ -136,6 +136,16 @@ impl ResultsWriter {
         self.out.len()
     }
 
+    /// The bytes of the results that were added since the pending message had `size_bytes` bytes.
+    #[must_use]
+    pub fn added_since(&self, size_bytes: usize) -> &[u8] {
+        let added = self.out.get(size_bytes..).unwrap_or_default();
+        match added {
+            [b',', added @ ..] if self.format.dialect().is_some() => added,
+            _ => added,
+        }
+    }
+
     /// Completes the message with this status code, and starts the next one.
     pub fn take(&mut self, code: i32) -> Vec<u8> {
         let mut message = std::mem::replace(&mut self.out, self.begin.clone());

@@ -4,6 +4,9 @@ use super::error::GremlinError;
 use crate::http::reply::Failure;
 use crate::options::{Role, ServerOptions};
 use crate::security::auth;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hyper::header::HeaderValue;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use vervet::gremlin::GremlinScript;
@@ -20,6 +23,8 @@ pub(crate) struct Access {
     site_refusal: Option<Failure>,
     /// The address of the client.
     peer: IpAddr,
+    /// Its credentials as a header, for the server to which its changes are sent on.
+    authorization: Option<HeaderValue>,
 }
 
 impl Access {
@@ -31,7 +36,28 @@ impl Access {
         site_refusal: Option<Failure>,
         peer: IpAddr,
     ) -> Self {
-        Self { role, user, is_authenticated, site_refusal, peer }
+        Self { role, user, is_authenticated, site_refusal, peer, authorization: None }
+    }
+
+    /// Keeps the credentials for the server to which changes are sent on.
+    pub(super) fn with_authorization(mut self, authorization: Option<HeaderValue>) -> Self {
+        self.authorization = authorization;
+        if let Some(authorization) = &mut self.authorization {
+            // Debugging output does not show it.
+            authorization.set_sensitive(true);
+        }
+        self
+    }
+
+    /// [`Access::with_authorization`], of a client that has sent name and password.
+    pub(super) fn keep_password(&mut self, user: &str, password: &str) {
+        let basic = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
+        *self = self.clone().with_authorization(HeaderValue::try_from(basic).ok());
+    }
+
+    /// The credentials of the client, as a header.
+    pub(super) fn authorization(&self) -> Option<&HeaderValue> {
+        self.authorization.as_ref()
     }
 
     /// Records a successful login.

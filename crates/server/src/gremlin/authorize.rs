@@ -32,5 +32,8 @@ async fn of(context: &RequestContext<'_>, site_refusal: Option<Failure>) -> Outc
     let role = state.users.role(headers, context.caller).await?;
     let is_authenticated = state.users.is_open() || headers.contains_key(AUTHORIZATION);
     let user = context.user();
-    Ok(Access::new(role, user, is_authenticated, site_refusal, context.caller.peer))
+    // A server alone sends nothing on.
+    let authorization = headers.get(AUTHORIZATION).filter(|_| state.options.cluster.is_some()).cloned();
+    let access = Access::new(role, user, is_authenticated, site_refusal, context.caller.peer);
+    Ok(access.with_authorization(authorization))
 }

@@ -5,17 +5,15 @@
 //! client that must log in first are held until it has.
 
 use super::access::Access;
-use super::error::{GremlinError, MALFORMED, UNAUTHORIZED};
-use super::job::{BoxFuture, Job, Operation, RequestResources, SessionHost};
-use super::request::GremlinRequest;
+use super::digest::SharedDigest;
+use super::error::{GremlinError, UNAUTHORIZED};
+use super::job::{BoxFuture, Job, JobArguments, Operation, RequestResources, SessionHost};
 use super::response::{ClientState, PendingResponse};
-use super::run::{self, Rerouted};
 use super::session;
-use crate::admission::Tier;
+use super::sessionless;
 use crate::network::timed_stream::ReceivedBytes;
 use crate::options::Role;
 use crate::state::State;
-use crate::worker_threads;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::HashMap;
@@ -23,14 +21,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{self, UnboundedSender};
-use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio_tungstenite::tungstenite::Bytes;
 use vervet::gremlin::{Extended, Map, Value};
 use vervet_model::lock;
 use vervet_tinkerpop::Request;
-
-/// Session names are kept in memory.
-const SESSION_NAME_BYTES_MAX: usize = 256;
 
 /// See the header of this file.
 pub(super) struct Connection {
@@ -106,60 +101,31 @@ impl Connection {
         }
     }
 
-    /// Handles a request, or queues it.
+    /// Handles a request, or queues it. `message`: its bytes, if another server may have to run it.
     pub(super) async fn handle(
         self: &Arc<Self>,
         request: Request,
+        message: Option<Bytes>,
         response: PendingResponse,
         resources: RequestResources,
     ) {
-        let Request { op, processor, mut args, .. } = request;
-        if op == "authentication" {
-            let connection = Arc::clone(self);
+        if request.op == "authentication" {
+            let (connection, args) = (Arc::clone(self), request.args);
             self.spawn(async move { connection.authenticate(&args, response, resources).await });
             return;
         }
-        let session = match &*processor {
-            "session" => match args.swap_remove(&Value::text("session")) {
-                Some(Value::String(name)) if name.len() <= SESSION_NAME_BYTES_MAX => Some(name),
-                Some(Value::Uuid(name)) => Some(name.to_string().into()),
-                Some(_) => {
-                    let message =
-                        format!("session must be a string of at most {SESSION_NAME_BYTES_MAX} bytes");
-                    return response.fail(GremlinError::argument(message)).await;
-                }
-                None => {
-                    return response
-                        .fail(GremlinError::argument("the request has no argument session"))
-                        .await;
-                }
-            },
-            _ => None,
-        };
-        let is_managed = matches!(args.get(&Value::text("manageTransaction")), Some(Value::Boolean(true)));
-        let operation = match (&*processor, &*op) {
-            ("" | "session", "eval") => {
-                GremlinRequest::text(args).map(|request| Operation::Unparsed(Box::new(request)))
-            }
-            ("traversal" | "session", "bytecode") => {
-                GremlinRequest::bytecode(args).map(|request| Operation::Unparsed(Box::new(request)))
-            }
-            ("session", "close") => Ok(Operation::CloseSession),
-            _ => {
-                let message = format!("the processor {processor:?} has no operation {op:?}");
-                Err(GremlinError::new(MALFORMED, message).hint(
-                    "eval; bytecode of the processor traversal; eval, bytecode, close of session; authentication",
-                ))
-            }
-        };
-        match operation {
-            Ok(operation) => {
+        match JobArguments::of(request) {
+            Ok(JobArguments { session, is_managed, operation }) => {
+                let may_move = session.is_some() && message.is_some() && self.state.options.forwards();
+                let digest = may_move.then(SharedDigest::default);
                 self.dispatch(Job {
                     operation,
                     session,
                     is_managed,
                     response,
                     progress: None,
+                    message,
+                    digest,
                     _resources: resources,
                 })
                 .await
@@ -177,70 +143,9 @@ impl Connection {
                 (Err(error), _) if error.is_challenge() => self.queue_until_login(job).await,
                 (Err(error), _) => job.response.fail(error).await,
                 (Ok(()), Some(name)) => self.queue_in_session(name, job).await,
-                (Ok(()), None) => self.spawn(Arc::clone(self).run_sessionless(job)),
+                (Ok(()), None) => self.spawn(sessionless::run(Arc::clone(self), job)),
             }
         })
-    }
-
-    /// Runs a job that is a transaction of its own: at once, on a light thread, or among heavy ones
-    /// (`crate::admission`).
-    async fn run_sessionless(self: Arc<Self>, mut job: Job) {
-        let state = &self.state;
-        if !job.needs_worker_to_parse() {
-            if let Err(error) = job.prepare(state, &self.access()) {
-                return self.refuse(job, error).await;
-            }
-            if let Some(outcome) = run::run_on_fast_path(state, &mut job) {
-                return run::send_outcome(job.response, outcome, state).await;
-            }
-        }
-        let mut running = match state.acquire_permit(job.describe(&self.access())).await {
-            Ok(running) => running,
-            Err(failure) => return job.response.fail(failure.into()).await,
-        };
-        let mut guard = running.guard();
-        job.progress = Some(running.entry.progress.clone());
-        if !job.is_heavy(state) {
-            let worker_connection = Arc::clone(&self);
-            let light = worker_threads::light(&state.threads, move |sender: oneshot::Sender<_>| {
-                let rerouted = run::run_sessionless(
-                    (&worker_connection.state, &worker_connection.access()),
-                    job,
-                    &running.token,
-                    Tier::Light,
-                );
-                let _ = sender.send((rerouted, running));
-            });
-            // After a panic, dropping its reply has sent the error.
-            let rerouted = light.await.ok().and_then(|(rerouted, running)| Some((rerouted?, running)));
-            match rerouted {
-                Some((Rerouted::TooHeavy(again), still)) => (job, running) = (again, still),
-                Some((Rerouted::Challenge(job), still)) => {
-                    guard.disarm();
-                    drop(still);
-                    return self.queue_until_login(job).await;
-                }
-                None => return guard.disarm(),
-            }
-        }
-        if let Err(failure) = state.acquire_heavy_permit(&mut running).await {
-            guard.disarm();
-            return job.response.fail(failure.into()).await;
-        }
-        let worker_connection = Arc::clone(&self);
-        let work = move |sender: oneshot::Sender<()>| {
-            let _ = run::run_sessionless(
-                (&worker_connection.state, &worker_connection.access()),
-                job,
-                &running.token,
-                Tier::Heavy,
-            );
-            drop(running);
-            let _ = sender.send(());
-        };
-        // Without a thread, or after a panic, dropping its reply has sent the error.
-        let _ = worker_threads::heavy(&state.threads, work).await;
-        guard.disarm();
     }
 
     /// Sends the failure of a job; holds the job instead if it needs a login.
@@ -300,12 +205,12 @@ impl Connection {
         response: PendingResponse,
         _resources: RequestResources,
     ) {
-        let mut user = String::new();
+        let (mut user, mut password) = (String::new(), String::new());
         let role = match credentials(args) {
-            Ok((name, password)) => {
-                user.clone_from(&name);
+            Ok(given) => {
+                (user, password) = given;
                 let peer = self.access().peer();
-                self.state.users.password(&name, &password, peer).await.map_err(|failure| failure.text())
+                self.state.users.password(&user, &password, peer).await.map_err(|failure| failure.text())
             }
             Err(message) => Err(message),
         };
@@ -313,6 +218,9 @@ impl Connection {
             let mut login = lock(&self.login);
             if let Ok(Some(role)) = role {
                 login.access.record_login(&user, role);
+                if self.state.options.cluster.is_some() {
+                    login.access.keep_password(&user, &password);
+                }
                 self.received.limit(None);
             }
             // A wrong password does not extend the time; a client that may act without a login continues.

@@ -63,6 +63,11 @@ impl GremlinError {
         self.code == AUTHENTICATE
     }
 
+    /// Whether another server of the cluster would take the request.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.failure.is_elsewhere()
+    }
+
     /// Whether the deadline was exceeded.
     pub(super) fn is_deadline(&self) -> bool {
         self.code == TIMEOUT

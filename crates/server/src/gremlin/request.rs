@@ -232,6 +232,7 @@ impl GremlinRequest {
             unrolls: last_is_next && !as_traversers,
             deadline: None,
             cancel: None,
+            digest: None,
         };
         let fingerprint = fingerprint::of_script(state, &script);
         Ok(PreparedRequest {

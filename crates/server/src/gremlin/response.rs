@@ -1,11 +1,12 @@
 //! Gremlin responses: errors as status codes of the protocol, and results on their way to the socket.
 
+use super::digest::SharedDigest;
 use super::error::{AUTHENTICATE, GremlinError, NO_CONTENT, PARTIAL_CONTENT, SUCCESS, TEMPORARY};
 use crate::http::stream::{self, SendError};
 use crate::operations::metrics::{RequestKind, RequestTimer};
 use crate::state::State;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -24,11 +25,18 @@ pub(super) struct ClientState {
     host: Arc<str>,
     /// Whether the connection has ended. Responses are then discarded.
     has_disconnected: AtomicBool,
+    /// Status of the response that has ended last.
+    last_code: AtomicI32,
 }
 
 impl ClientState {
     pub(super) fn new(host: Arc<str>) -> Self {
-        Self { host, has_disconnected: AtomicBool::new(false) }
+        Self { host, has_disconnected: AtomicBool::new(false), last_code: AtomicI32::new(0) }
+    }
+
+    /// Status of the response that has ended last; of a client with one request at a time.
+    pub(super) fn last_code(&self) -> i32 {
+        self.last_code.load(Ordering::Acquire)
     }
 
     pub(super) fn set_disconnected(&self) {
@@ -100,6 +108,7 @@ impl PendingResponse {
 
     fn end(&mut self, code: i32) {
         self.ended = true;
+        self.client.last_code.store(code, Ordering::Release);
         let code = u16::try_from(code).unwrap_or(0);
         drop(RequestTimer::new(&self.state.metrics, RequestKind::Gremlin, code, self.begin));
     }
@@ -155,6 +164,28 @@ impl PendingResponse {
         }
     }
 
+    /// The address of the client, in the notation of the protocol.
+    pub(super) fn client_host(&self) -> &Arc<str> {
+        &self.client.host
+    }
+
+    /// Whether the request was a text frame.
+    pub(super) fn is_text(&self) -> bool {
+        self.is_text
+    }
+
+    /// Sends messages of another server that has executed the request. The last ones follow.
+    ///
+    /// # Errors
+    /// The client has disconnected.
+    pub(super) async fn send_part(&self, messages: Vec<Vec<u8>>) -> Result<(), Disconnected> {
+        for bytes in messages {
+            self.state.metrics.add_bytes_out(bytes.len());
+            self.out.send(self.message(bytes)).await.map_err(|_| Disconnected)?;
+        }
+        Ok(())
+    }
+
     /// Sends an authentication challenge. The request stays open.
     pub(super) fn challenge(&self) -> impl Future<Output = ()> + Send + use<> {
         let status = Status { code: AUTHENTICATE, attributes: self.attributes(), ..Status::default() };
@@ -183,6 +214,10 @@ impl Drop for PendingResponse {
     }
 }
 
+/// The connection of a client has ended.
+#[derive(Debug)]
+pub(super) struct Disconnected;
+
 /// Parameters of a result stream.
 #[derive(Clone, Debug)]
 pub(super) struct ResultOptions {
@@ -198,6 +233,8 @@ pub(super) struct ResultOptions {
     pub(super) deadline: Option<Instant>,
     /// Cancellation by the client or by an operator.
     pub(super) cancel: Option<CancelToken>,
+    /// Describes the results, for a transaction that may move to another server.
+    pub(super) digest: Option<SharedDigest>,
 }
 
 /// Results between two checks of the limits: some 100 µs.
@@ -276,6 +313,9 @@ impl<'o> Results<'o> {
         result_options: ResultOptions,
     ) -> Result<Self, GremlinError> {
         let writer = ResultsWriter::new(format, id, attributes)?;
+        if let Some(digest) = &result_options.digest {
+            digest.begin();
+        }
         let as_strings = format == Format::GraphBinary1Strings;
         Ok(Self {
             sink,
@@ -379,11 +419,16 @@ impl<'o> Results<'o> {
             self.unchecked = 0;
             self.check()?;
         }
+        let before = self.writer.size_bytes();
         put(&mut self.writer).map_err(|error| {
             let message = error.to_string();
             self.unwritable = Some(error);
             Error::new(ErrorKind::Internal, message)
-        })
+        })?;
+        if let Some(digest) = &self.result_options.digest {
+            digest.add(self.writer.added_since(before));
+        }
+        Ok(())
     }
 
     /// Checks the limits: one result may be repeated 2^63 times, which no step of the traversal notices.
@@ -408,6 +453,9 @@ impl<'o> Results<'o> {
     /// Sends the last message; returns its status.
     pub(super) fn finish(mut self, state: &State) -> i32 {
         state.metrics.rows_out.inc_by(self.rows);
+        if let Some(digest) = &self.result_options.digest {
+            digest.end();
+        }
         let code = if self.rows == 0 { NO_CONTENT } else { SUCCESS };
         let message = self.writer.take(code);
         // An error means that the client has disconnected, which needs no handling.
@@ -463,6 +511,7 @@ mod tests {
                 unrolls: false,
                 deadline,
                 cancel,
+                digest: None,
             };
             let mut buffer = BufferedMessages::default();
             let results =

@@ -17,6 +17,8 @@ pub(super) enum Rerouted {
     Challenge(Job),
     /// It belongs to the heavy tier.
     TooHeavy(Job),
+    /// It changes the graph, which another server of the cluster does.
+    Elsewhere(Job),
 }
 
 /// Runs a request that is a transaction of its own, and sends the response.
@@ -73,6 +75,9 @@ impl Job {
 pub(super) fn refuse(job: Job, error: &GremlinError) -> Option<Rerouted> {
     if error.is_challenge() {
         return Some(Rerouted::Challenge(job));
+    }
+    if error.is_elsewhere() && job.message.is_some() {
+        return Some(Rerouted::Elsewhere(job));
     }
     job.response.fail_blocking(error);
     None

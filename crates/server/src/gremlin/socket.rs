@@ -191,21 +191,12 @@ impl MessageReader {
             if !reservation.grow(bytes.len()) {
                 return Some(OUT_OF_MEMORY);
             }
-            let resources = RequestResources { _request_permits: permits, _memory: reservation };
+            let resources = RequestResources { _request_permits: Some(permits), _memory: reservation };
+            let message = self.state.options.may_forward().then(|| bytes.clone());
             let mut response = PendingResponse::new(&self.state, out.clone(), &self.client, is_text);
-            match self.request(bytes, is_text).await {
-                (format, Ok(request)) => {
-                    response.set_format_and_id(format, Some(request.id));
-                    self.connection.handle(request, response, resources).await;
-                }
-                (format, Err(bad)) => {
-                    response.set_format_and_id(format, bad.id);
-                    let code = match bad.error.kind() {
-                        ReadErrorKind::Unsupported => UNREADABLE,
-                        _ => MALFORMED,
-                    };
-                    response.fail(GremlinError::new(code, bad.to_string())).await;
-                }
+            match read_request(&self.state, bytes, is_text, &mut response).await {
+                Ok(request) => self.connection.handle(request, message, response, resources).await,
+                Err(error) => response.fail(error).await,
             }
         }
     }
@@ -275,16 +266,34 @@ impl MessageReader {
         let _ = self.request_permits.acquire_many(REQUESTS_IN_PROGRESS_MAX).await;
         Some((CloseCode::Away, "the server is ending"))
     }
+}
 
-    /// Parses a request; returns the format of its response.
-    async fn request(&self, bytes: Bytes, is_text: bool) -> (Format, Result<Request, BadRequest>) {
-        let limits = Limits { bytes: self.state.options.limits.text_bytes, ..Limits::default() };
-        if bytes.len() <= PARSE_ON_IO_THREAD_BYTES_MAX {
-            return read(&bytes, is_text, limits);
-        }
+/// Parses a request; sets the format of its response.
+///
+/// # Errors
+/// It is no request.
+pub(super) async fn read_request(
+    state: &State,
+    bytes: Bytes,
+    is_text: bool,
+    response: &mut PendingResponse,
+) -> Result<Request, GremlinError> {
+    let limits = Limits { bytes: state.options.limits.text_bytes, ..Limits::default() };
+    let (format, request) = if bytes.len() <= PARSE_ON_IO_THREAD_BYTES_MAX {
+        read(&bytes, is_text, limits)
+    } else {
         let read = tokio::task::spawn_blocking(move || read(&bytes, is_text, limits)).await;
         read.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
-    }
+    };
+    response
+        .set_format_and_id(format, request.as_ref().map_or_else(|bad| bad.id, |request| Some(request.id)));
+    request.map_err(|bad| {
+        let code = match bad.error.kind() {
+            ReadErrorKind::Unsupported => UNREADABLE,
+            _ => MALFORMED,
+        };
+        GremlinError::new(code, bad.to_string())
+    })
 }
 
 fn read(bytes: &[u8], is_text: bool, limits: Limits) -> (Format, Result<Request, BadRequest>) {

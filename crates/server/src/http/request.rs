@@ -61,6 +61,9 @@ impl MediaType {
     }
 }
 
+/// Bytes of earlier messages of a transaction that another server sends on.
+const FORWARDED_BYTES_MORE: usize = 2 << 20;
+
 /// A limit on the length of a body.
 #[derive(Clone, Copy)]
 pub(crate) struct BodyLimit {
@@ -74,6 +77,10 @@ pub(crate) const TEXT_BYTES: BodyLimit = BodyLimit { name: "text_bytes", of: |li
 /// The limit of documents.
 pub(crate) const DOCUMENT_BYTES: BodyLimit =
     BodyLimit { name: "document_bytes", of: |limits| limits.document_bytes };
+
+/// The limit of messages that another server sends on: [`Limits::text_bytes`] for one, and those before it.
+pub(crate) const FORWARDED_BYTES: BodyLimit =
+    BodyLimit { name: "text_bytes", of: |limits| limits.text_bytes.saturating_add(FORWARDED_BYTES_MORE) };
 
 /// Reads the body of a request. Received bytes count against [`Limits::bodies_bytes`] until the end of the
 /// request.

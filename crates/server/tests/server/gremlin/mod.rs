@@ -2,12 +2,14 @@
 //!
 //! * `requests`: operations, formats, batches, errors, options.
 //! * `sessions`: transactions, conflicts, order.
+//! * `forwarded`: sessions and changes at servers of a cluster that do not take changes.
 //! * `users`: SASL, roles, read-only servers, pages of other sites.
 //! * `limits`: time, sizes, garbage, disconnecting clients, shutdown.
 //! * `weight`: light and heavy requests.
 //! * `http`: the HTTP form.
 
 mod client;
+mod forwarded;
 mod http;
 mod limits;
 mod requests;
