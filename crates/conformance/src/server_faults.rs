@@ -7,7 +7,7 @@
 //! (`cut`). Every third fault of a process comes with a delay of another server. Between two faults all
 //! servers are up and connected for a while, so that a majority exists again and again.
 
-use crate::voter_processes::{PATIENCE, Servers};
+use crate::voter_processes::{Http, PATIENCE, Servers};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -57,6 +57,9 @@ impl FaultKind {
     }
 }
 
+/// Longest wait for the state of a server.
+const STATUS_MAX: Duration = Duration::from_secs(2);
+
 /// Time without a fault, in milliseconds, at least and at most.
 const PAUSE_MS: (u64, u64) = (300, 1_500);
 /// How long a killed server is away before its new start.
@@ -93,8 +96,9 @@ impl fmt::Display for Figures {
 pub struct Injector<'a> {
     servers: &'a Servers,
     kinds: &'a [FaultKind],
-    /// Position of the server that leads, as far as the clients know.
+    /// Position of the server that leads, as far as it is known.
     leader: &'a AtomicUsize,
+    http: Http,
     random: Random,
     figures: Figures,
 }
@@ -108,7 +112,8 @@ impl<'a> Injector<'a> {
         leader: &'a AtomicUsize,
         random: Random,
     ) -> Self {
-        Self { servers, kinds, leader, random, figures: Figures::default() }
+        let http = Http::new(STATUS_MAX);
+        Self { servers, kinds, leader, http, random, figures: Figures::default() }
     }
 
     /// Injects faults until `is_over`. Then all servers are up, ready and connected.
@@ -118,6 +123,7 @@ impl<'a> Injector<'a> {
     pub fn run(mut self, is_over: &AtomicBool) -> Result<Figures, String> {
         while !is_over.load(Ordering::SeqCst) {
             self.wait(PAUSE_MS, is_over);
+            self.find_leader();
             if self.kinds.is_empty() || is_over.load(Ordering::SeqCst) {
                 continue;
             }
@@ -137,6 +143,18 @@ impl<'a> Injector<'a> {
             done?;
         }
         Ok(self.figures)
+    }
+
+    /// Asks a server which one leads: all take changes, so no refusal tells the clients.
+    fn find_leader(&mut self) {
+        let asked = self.server();
+        let servers = &self.servers.servers;
+        let Ok((200, text)) = self.http.get(&servers[asked].address, "/cluster") else { return };
+        let status: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let name = status["changes"]["voters"]["leader"].as_str();
+        if let Some(at) = servers.iter().position(|server| Some(server.name.as_str()) == name) {
+            self.leader.store(at, Ordering::SeqCst);
+        }
     }
 
     fn inject(&mut self, kind: FaultKind, victim: usize, is_over: &AtomicBool) -> Result<(), String> {

@@ -43,7 +43,7 @@ const NOTHING_CHANGED: [&str; 3] = ["nothing was changed", "does not lead any mo
 /// In errors of changes that may have had an effect.
 const UNKNOWN: &str = " is unknown: ";
 /// In errors of a transaction that its server has rolled back.
-const ROLLED_BACK: &str = "its transaction was rolled back";
+const ROLLED_BACK: &str = "was rolled back";
 
 impl Effect {
     /// Of an error with this kind and message.

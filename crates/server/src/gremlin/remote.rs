@@ -13,7 +13,8 @@
 //! 2. A transaction that is lost was rolled back: only its own requests commit it, and they are sent once.
 //!    The outcome of a request that commits is unknown if its response is lost, and the client is told so.
 //! 3. Dropping a transaction rolls it back at the other server; if that is unreachable, its idle time does.
-//! 4. After a commit the client gets the response once this server shows the change, as far as it votes.
+//! 4. What the client has seen never goes back: it gets responses once this server shows the graph with which
+//!    the transaction has begun there, and what it has committed, as far as this server votes.
 
 use super::access::Access;
 use super::error::{GremlinError, SUCCESS};
@@ -196,6 +197,8 @@ impl RemoteTransaction {
         let begins = action != Action::Run;
         // A request of its own commits.
         let commits = action == Action::Single || job.commits();
+        // The graph that it reads may be newer than what this server shows.
+        let is_newer = begins || commits || job.ends_transaction();
         self.is_begun |= action == Action::Begin;
         let mut has_run = false;
         let mut asked = self.ask(action, body).await;
@@ -227,12 +230,13 @@ impl RemoteTransaction {
                     return RemoteOutcome::RolledBack(job, rolled_back(&what));
                 }
             };
+            if is_newer && matches!(answer.progress, Progress::Open | Progress::Closed | Progress::Unfinished)
+            {
+                self.catch_up().await;
+            }
             match answer.progress {
                 Progress::Open | Progress::Closed => {
                     self.is_begun = answer.progress == Progress::Open;
-                    if commits {
-                        self.catch_up().await;
-                    }
                     job.response.send(answer.messages, answer.code).await;
                     return match self.is_begun {
                         true => RemoteOutcome::Open(self),
@@ -308,7 +312,7 @@ impl RemoteTransaction {
         }
     }
 
-    /// Waits until this server shows what was committed.
+    /// Waits until this server shows what was committed before.
     async fn catch_up(&self) {
         let cluster = Arc::clone(&self.cluster);
         // A server that does not vote, or reaches no majority, shows it a little later.

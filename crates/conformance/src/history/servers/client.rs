@@ -3,13 +3,14 @@
 //! # Shape
 //! | transaction | how it runs |
 //! | --- | --- |
-//! | reads and writes | a session of Gremlin at the leader: a request for each operation, then a commit |
+//! | reads and writes | a session of Gremlin: a request for each operation, then a commit |
 //! | writes alone | half of them so; else one update of SPARQL at any server, which sends it on |
-//! | reads alone | a quarter each: session at the leader; strict session, strict query, query at any server |
+//! | reads alone | a quarter each: session; strict session, strict query, query at any server |
 //!
-//! A client finds the leader by the refusals of others, or tries them in turn. What happens before a commit
-//! is sent has no effect. A commit without an answer, or with the error that its outcome is unknown, has an
-//! unknown outcome. A client takes a request without an answer for lost after [`ANSWER_MAX`].
+//! Half of the sessions are at any server, which sends changes on; the others are at the leader, as far as it
+//! is known (`server_faults`). What happens before a commit is sent has no effect. A commit without an
+//! answer, or with the error that its outcome is unknown, has an unknown outcome. A client takes a request
+//! without an answer for lost after [`ANSWER_MAX`].
 
 use super::shared::Run;
 use crate::history::client::{KEY_LIFE, draw};
@@ -77,6 +78,7 @@ enum End {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
     SessionAtLeader,
+    Session,
     StrictSession,
     StrictQuery,
     Query,
@@ -87,6 +89,7 @@ impl Way {
     fn name(self) -> &'static str {
         match self {
             Self::SessionAtLeader => "in sessions at the leader",
+            Self::Session => "in sessions at any server",
             Self::StrictSession => "in strict sessions",
             Self::StrictQuery => "as strict queries",
             Self::Query => "as queries",
@@ -107,8 +110,8 @@ pub(super) struct Client<'a> {
     random: Random,
     http: Http,
     strict_http: Http,
-    /// A session, and the position of its server.
-    session: Option<(usize, WireSession)>,
+    /// Sessions, by the position of their server.
+    sessions: BTreeMap<usize, WireSession>,
     pub(super) entries: Vec<Entry>,
     pub(super) counts: Counts,
 }
@@ -130,7 +133,7 @@ impl<'a> Client<'a> {
             random,
             http: Http::new(ANSWER_MAX),
             strict_http: Http::new(STRICT_MAX),
-            session: None,
+            sessions: BTreeMap::new(),
             entries: Vec::new(),
             counts: Counts::default(),
         }
@@ -163,7 +166,14 @@ impl<'a> Client<'a> {
         let way = self.way(&operations);
         let began = self.run.now();
         let end = match way {
-            Way::SessionAtLeader => self.at_leader(&mut operations)?,
+            Way::SessionAtLeader => {
+                let leader = self.run.leader.load(Ordering::SeqCst) % self.run.servers.servers.len();
+                self.in_session(leader, &mut operations)?
+            }
+            Way::Session => {
+                let server = self.any_server();
+                self.in_session(server, &mut operations)?
+            }
             Way::StrictSession => self.in_strict_session(&mut operations)?,
             Way::StrictQuery | Way::Query => self.by_query(&mut operations, way == Way::StrictQuery)?,
             Way::Update => self.by_update(&operations),
@@ -195,6 +205,7 @@ impl<'a> Client<'a> {
             (0, 1) => Way::StrictQuery,
             (0, 2) => Way::Query,
             (all, 0 | 1) if all == operations.len() => Way::Update,
+            _ if self.random.one_in(2) => Way::Session,
             _ => Way::SessionAtLeader,
         }
     }
@@ -207,31 +218,26 @@ impl<'a> Client<'a> {
         &self.run.servers.servers[server].address
     }
 
-    /// A transaction in the session that this client keeps with the leader.
-    fn at_leader(&mut self, operations: &mut [Operation]) -> Result<End, String> {
-        let count = self.run.servers.servers.len();
-        let leader = self.run.leader.load(Ordering::SeqCst) % count;
-        let mut session = match self.session.take() {
-            Some((at, session)) if at == leader => session,
-            _ => match WireSession::connect(self.address(leader), false, ANSWER_MAX) {
+    /// A transaction in the session that this client keeps with a server.
+    fn in_session(&mut self, server: usize, operations: &mut [Operation]) -> Result<End, String> {
+        let mut session = match self.sessions.remove(&server) {
+            Some(session) => session,
+            None => match WireSession::connect(self.address(server), false, ANSWER_MAX) {
                 Ok(session) => session,
                 Err(_) => {
-                    self.try_next(leader, "");
+                    self.try_next(server, "");
                     return Ok(End::NotRun);
                 }
             },
         };
-        let before = self.view(leader);
+        let before = self.view(server);
         let (mut has_written, mut is_committing) = (false, false);
         let failure = match self.steps(&mut session, operations, (&mut has_written, &mut is_committing)) {
             Ok(()) => {
                 let only_reads = !has_written;
                 let freshness =
-                    if only_reads { self.session_read(leader, before) } else { Freshness::Strict };
-                if !only_reads {
-                    self.run.leader.store(leader, Ordering::SeqCst);
-                }
-                self.session = Some((leader, session));
+                    if only_reads { self.session_read(server, before) } else { Freshness::Strict };
+                self.sessions.insert(server, session);
                 return Ok(End::Committed(freshness));
             }
             Err(StepFailure::Wrong(what)) => return Err(what),
@@ -239,17 +245,17 @@ impl<'a> Client<'a> {
         };
         let effect = match &failure {
             RequestFailure::Lost(_) => {
-                self.try_next(leader, "");
+                self.try_next(server, "");
                 Effect::Unknown
             }
             RequestFailure::Error { kind, message } => {
                 let effect = self.effect(kind, message);
                 if effect != Effect::Conflict {
-                    self.try_next(leader, message);
+                    self.try_next(server, message);
                 }
                 // A session that does not answer any more is closed.
                 if session.roll_back().is_ok() {
-                    self.session = Some((leader, session));
+                    self.sessions.insert(server, session);
                 }
                 effect
             }
