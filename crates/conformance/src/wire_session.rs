@@ -64,6 +64,12 @@ impl Effect {
     }
 }
 
+/// Whether a transaction was refused when it moved to the leader: the leader shows another graph than the
+/// server at which it has read.
+pub(crate) fn has_read_older(message: &str) -> bool {
+    message.contains("has read here differs at server")
+}
+
 /// The address of the server that takes changes, if an error names it.
 fn named_leader(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once(LEADER_ELSEWHERE)?;

@@ -2,7 +2,7 @@
 
 use crate::acid::THREADS;
 use crate::voter_processes::{Http, LOOK_INTERVAL, NoAnswer, PATIENCE, Servers};
-use crate::wire_session::{Effect, RequestFailure, WireSession, follow};
+use crate::wire_session::{Effect, RequestFailure, WireSession, follow, has_read_older};
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -251,7 +251,7 @@ impl Client<'_> {
         kind: Kind,
         mut work: impl FnMut(&mut Self, &mut WireSession) -> Result<T, Stop>,
     ) -> Result<End<T>, String> {
-        let begun = Instant::now();
+        let (begun, only_reads) = (Instant::now(), kind == Kind::Read);
         let mut reason = "no connection".to_owned();
         while begun.elapsed() < PATIENCE {
             let leader =
@@ -284,7 +284,10 @@ impl Client<'_> {
                     return Ok(End::Committed(value));
                 }
                 (Some(RequestFailure::Error { kind, message }), value) => {
-                    let effect = Effect::of(&kind, &message);
+                    let effect = match Effect::of(&kind, &message) {
+                        Effect::Conflict if only_reads && has_read_older(&message) => Effect::None,
+                        effect => effect,
+                    };
                     if effect == Effect::Unexpected {
                         return Err(format!("{kind}: {message}"));
                     }
