@@ -32,6 +32,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use vervet::{CancelToken, Database};
 use vervet_model::lock;
 
+/// Most requests of transactions at another server at a time: fewer than the blocking threads of an I/O
+/// thread, which check passwords, too.
+const REMOTE_MAX: usize = 48;
+
 /// See the header of this file.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -47,6 +51,8 @@ pub(crate) struct State {
     session_permits: Arc<Semaphore>,
     /// Transactions of clients of other servers.
     pub(crate) forwarded: Arc<ForwardedTransactions>,
+    /// Of requests of transactions at another server, each of which has a blocking thread.
+    pub(crate) remote_permits: Arc<Semaphore>,
     pub(crate) feed_streams: Arc<FeedStreams>,
     pub(crate) body_memory: Arc<BodyMemory>,
     /// Open connections by client network.
@@ -88,6 +94,7 @@ impl State {
             session_permits: Arc::new(Semaphore::new(options.limits.sessions)),
             body_memory,
             forwarded: Arc::default(),
+            remote_permits: Arc::new(Semaphore::new(REMOTE_MAX)),
             addresses: Arc::default(),
             registry: Arc::default(),
             readiness: Arc::default(),
@@ -122,6 +129,7 @@ impl State {
             heavy_permits: Arc::clone(&self.heavy_permits),
             session_permits: Arc::clone(&self.session_permits),
             forwarded: Arc::clone(&self.forwarded),
+            remote_permits: Arc::clone(&self.remote_permits),
             feed_streams: Arc::clone(&self.feed_streams),
             body_memory,
             addresses: Arc::clone(&self.addresses),

@@ -102,7 +102,12 @@ impl SessionHost for ForwardedTransaction {
     }
 
     fn refuse_boxed(self: Arc<Self>, job: Job, error: GremlinError) -> BoxFuture {
-        Box::pin(job.response.fail(error))
+        // Its login would not help: its client waits at the other server.
+        if error.is_challenge() {
+            self.queue_until_login_boxed(job)
+        } else {
+            Box::pin(job.response.fail(error))
+        }
     }
 
     /// Its client has logged in at the other server.
@@ -281,6 +286,9 @@ async fn answer_checked(context: &RequestContext<'_>, body: Incoming) -> Outcome
         }
         Action::Begin | Action::Single => {
             let (repeated, message) = read_messages(&body)?;
+            if action == Action::Begin && state.acquire_session_permit().is_none() {
+                return Err(overloaded(&session::too_many(state), 1));
+            }
             let host = headers.get(CLIENT).and_then(|host| host.to_str().ok()).unwrap_or_default();
             let transaction = ForwardedTransaction::new(state, access, host, action == Action::Begin);
             all.add(&name, Arc::clone(&transaction), state.options.limits.session_timeout);
@@ -322,6 +330,7 @@ async fn run(
             return Ok(reply(Progress::Changed, 0, Vec::new()));
         }
     }
+    let is_first = message.is_some();
     if let Some(message) = message {
         *response = transaction.start(message, None).await?;
     }
@@ -334,7 +343,13 @@ async fn run(
     let code = transaction.client.last_code();
     let progress = if is_complete {
         *response = None;
-        match transaction.wait_for_turn().await {
+        let turn = transaction.wait_for_turn().await;
+        if is_first && part.is_empty() && turn != Turn::Ended {
+            // It was cancelled: its transaction may have been committed.
+            let lost = Failure::new(StatusCode::SERVICE_UNAVAILABLE, "its response was lost");
+            return Ok(lost.header(DELIVERY, NOT_ANSWERED).reply(false));
+        }
+        match turn {
             Turn::Open => Progress::Open,
             Turn::Ended if part.is_empty() => Progress::Lost,
             Turn::Closed | Turn::Ended | Turn::Busy => Progress::Closed,

@@ -14,7 +14,9 @@
 //!    The outcome of a request that commits is unknown if its response is lost, and the client is told so.
 //! 3. Dropping a transaction rolls it back at the other server; if that is unreachable, its idle time does.
 //! 4. What the client has seen never goes back: it gets responses once this server shows the graph with which
-//!    the transaction has begun there, and what it has committed, as far as this server votes.
+//!    the transaction has begun there, and what it has committed, as far as this server votes. The leader may
+//!    publish a commit a moment after this server has shown it, so only what a transaction reads again, or
+//!    has made, is sure to be there at its begin.
 
 use super::access::Access;
 use super::error::{GremlinError, SUCCESS};
@@ -144,12 +146,18 @@ async fn begin_with(
     repeated.iter().for_each(|message| message.write(&mut body));
     let transaction = RemoteTransaction::new(&state.options, access, &job, wait);
     let Some(transaction) = transaction.filter(|_| write_message(&job, &mut body)) else {
-        return RemoteOutcome::NotTaken(job, state.options.refuse_changes().into());
+        return RemoteOutcome::NotTaken(job, no_server(&state.options));
     };
     if body.len() > BYTES_MAX {
         return RemoteOutcome::NotTaken(job, too_long());
     }
     transaction.exchange(state, action, body, job).await
+}
+
+/// Why no server has taken a request.
+fn no_server(options: &ServerOptions) -> GremlinError {
+    // This one may take changes since then.
+    if options.refuses_changes() { options.refuse_changes().into() } else { forwarding::not_sent().into() }
 }
 
 fn write_message(job: &Job, body: &mut Vec<u8>) -> bool {
@@ -197,11 +205,10 @@ impl RemoteTransaction {
         let begins = action != Action::Run;
         // A request of its own commits.
         let commits = action == Action::Single || job.commits();
-        // The graph that it reads may be newer than what this server shows.
-        let is_newer = begins || commits || job.ends_transaction();
-        self.is_begun |= action == Action::Begin;
+        let ends = commits || job.ends_transaction();
+        self.is_begun |= begins;
         let mut has_run = false;
-        let mut asked = self.ask(action, body).await;
+        let mut asked = self.ask(state, action, body).await;
         loop {
             let answer = match asked {
                 Asked::Answered(answer) => answer,
@@ -211,7 +218,7 @@ impl RemoteTransaction {
                 }
                 Asked::Unknown if begins && !has_run => {
                     self.is_begun = false;
-                    return RemoteOutcome::NotTaken(job, state.options.refuse_changes().into());
+                    return RemoteOutcome::NotTaken(job, no_server(&state.options));
                 }
                 Asked::NotSent | Asked::Unknown if commits && has_run => {
                     return self.fail_unknown(job, "its answer did not arrive whole").await;
@@ -230,8 +237,13 @@ impl RemoteTransaction {
                     return RemoteOutcome::RolledBack(job, rolled_back(&what));
                 }
             };
-            if is_newer && matches!(answer.progress, Progress::Open | Progress::Closed | Progress::Unfinished)
-            {
+            // The graph that it reads, or has made, may be newer than what this server shows.
+            let is_newer = match answer.progress {
+                Progress::Unfinished => begins && !has_run,
+                Progress::Open | Progress::Closed => begins && !has_run || ends,
+                Progress::Lost | Progress::Changed | Progress::Refused => false,
+            };
+            if is_newer {
                 self.catch_up().await;
             }
             match answer.progress {
@@ -248,9 +260,9 @@ impl RemoteTransaction {
                     if let Err(Disconnected) = job.response.send_part(answer.messages).await {
                         return RemoteOutcome::Closed;
                     }
-                    asked = self.ask(Action::Continue, Vec::new()).await;
+                    asked = self.ask(state, Action::Continue, Vec::new()).await;
                 }
-                Progress::Lost if commits && has_run => {
+                Progress::Lost | Progress::Refused if commits && has_run => {
                     return self.fail_unknown(job, "its answer did not arrive whole").await;
                 }
                 Progress::Lost => {
@@ -275,7 +287,7 @@ impl RemoteTransaction {
                 }
                 Progress::Refused => {
                     let refusal = answer.refusal.unwrap_or_else(|| Failure::bad("it gave no reason"));
-                    if begins {
+                    if begins && !has_run {
                         self.is_begun = false;
                         return RemoteOutcome::NotTaken(job, refusal.into());
                     }
@@ -286,7 +298,10 @@ impl RemoteTransaction {
         }
     }
 
-    async fn ask(&mut self, action: Action, body: Vec<u8>) -> Asked {
+    /// Sends a request, and waits for its answer: in a thread, of which few do so at a time.
+    async fn ask(&mut self, state: &State, action: Action, body: Vec<u8>) -> Asked {
+        let permit = tokio::time::timeout(self.time_max, state.remote_permits.acquire());
+        let Ok(Ok(_permit)) = permit.await else { return Asked::NotSent };
         let mut headers = self.headers.clone();
         headers.insert(ACTION, HeaderValue::from_static(action.name()));
         let bytes = forwarding::message_bytes(FORWARDED_PATH, &headers, self.client, &body);
@@ -361,7 +376,12 @@ impl Drop for RemoteTransaction {
                     cancelled: Arc::default(),
                 };
                 let send = move || forwarding::forward(&cluster, &bytes, &sending);
-                if let Ok(Forwarded::Answer { .. }) = tokio::task::spawn_blocking(send).await {
+                let sent = tokio::task::spawn_blocking(send).await;
+                // Not of a server on the way, which has not reached it.
+                let is_final = |asked| matches!(asked, Asked::Answered(_) | Asked::Unknown);
+                if let Ok(Forwarded::Answer { bytes, .. }) = sent
+                    && read_answer(&bytes).is_some_and(is_final)
+                {
                     return;
                 }
                 tokio::time::sleep(interval).await;

@@ -313,7 +313,7 @@ impl From<TransactionState> for RanElsewhere {
 
 /// Whether a transaction may move to the server that takes changes before its first change.
 fn may_move(state: &State, access: &Access, transaction: &TransactionState, job: &Job) -> bool {
-    !matches!(transaction, TransactionState::Ended(_))
+    (!matches!(transaction, TransactionState::Ended(_)) || job.begins_with_rollback())
         && job.message.is_some()
         && job.traverses()
         && state.options.forwards()
@@ -398,9 +398,13 @@ fn unrepeatable() -> Error {
     Error::new(ErrorKind::Conflict, what).with_hint(AGAIN)
 }
 
+/// Why a session does not begin.
+pub(super) fn too_many(state: &State) -> String {
+    format!("there are {} sessions already", state.options.limits.sessions)
+}
+
 fn too_many_sessions(state: &State) -> GremlinError {
-    let most = state.options.limits.sessions;
-    Error::new(ErrorKind::Unavailable, format!("there are {most} sessions already"))
+    Error::new(ErrorKind::Unavailable, too_many(state))
         .with_hint("close sessions that are not needed, or try again later")
         .into()
 }

@@ -184,6 +184,21 @@ fn every_server_changes_the_graph() {
     }
 }
 
+/// What a script with a rollback has read is not read again elsewhere, so its first change is a conflict. The
+/// next attempt begins where changes are made, also if it begins with a rollback.
+#[test]
+fn an_attempt_may_begin_with_a_rollback() {
+    let servers = Servers::with_writer(|_, _| ());
+    let mut client = servers.client(1);
+    let read = format!("g.tx().rollback(); {COUNT}");
+    assert_eq!(client.in_session("s", &read).values(), [number(0)]);
+    client.in_session("s", "g.addV('new')").refused(596, "cannot read again");
+    assert_eq!(client.in_session("s", &read).values(), [number(0)]);
+    assert_eq!(client.in_session("s", "g.addV('new')").values().len(), 1);
+    client.transaction("s", "commit").values();
+    shows(&mut client, number(1));
+}
+
 /// A transaction that has only read moves with its first change. What it has read counts at its commit.
 #[test]
 fn what_was_read_before_the_first_change_counts() {
