@@ -316,7 +316,7 @@ impl Together {
         if let Some(later) = answers().map(|places| places.has).filter(is_later).max() {
             let whole = holdings.as_ref().and_then(|holdings| holdings.latest_whole(None, None));
             let whole = whole.filter(|whole| *whole > newest.place);
-            // Where others read them, this server is of use with its share of what is there.
+            // Where others read them already, they can ask this server for its share.
             let is_read = answers().any(|places| places.reads == later);
             let copied = match whole.or(is_read.then_some(later)) {
                 Some(least) => {
