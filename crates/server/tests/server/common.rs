@@ -90,23 +90,22 @@ impl Running {
 }
 
 impl Running {
-    /// Waits until requests run and no more bytes are sent, those of the metrics aside.
-    pub(crate) fn wait_for_unread_responses(&self) {
-        let (begin, mut before) = (Instant::now(), None);
+    /// Waits until this many Gremlin requests have been executed or refused, whether or not their clients
+    /// have read the responses.
+    pub(crate) fn wait_for_ended_gremlin_requests(&self, count: usize) {
+        let begin = Instant::now();
         loop {
-            assert!(begin.elapsed() < PATIENCE, "no request waits for its client");
-            let list = self.get("/api/queries", &[]).expect(200).json();
-            let running: Vec<_> = list["queries"]
-                .as_array()
-                .expect("a list")
-                .iter()
-                .map(|entry| entry["id"].as_u64())
-                .collect();
-            if !running.is_empty() && before.as_ref() == Some(&running) {
+            let text = self.get("/metrics", &[]).text();
+            let ended: usize = text
+                .lines()
+                .filter(|line| line.starts_with("vervet_requests_total{kind=\"gremlin\""))
+                .filter_map(|line| line.rsplit(' ').next()?.parse::<usize>().ok())
+                .sum();
+            if ended >= count {
                 return;
             }
-            before = Some(running);
-            std::thread::sleep(Duration::from_millis(300));
+            assert!(begin.elapsed() < PATIENCE, "{ended} of {count} requests have ended");
+            std::thread::sleep(Duration::from_millis(50));
         }
     }
 
