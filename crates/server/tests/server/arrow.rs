@@ -68,14 +68,16 @@ fn rows_and_truth_values_are_streams_of_messages() {
 /// The types of the columns depend on all rows: a query that fails has sent nothing, and so has a status.
 #[test]
 fn errors_of_the_query_precede_the_stream() {
-    let server = Running::start(&thousand(), |options| {
-        options.limits.timeout = Duration::from_millis(500);
-        options.limits.memory_bytes = 4 << 20;
-    });
-    for (query, status) in
-        [("SELECT ?x { ?x fof:name ?n }", 400), (ENDLESS, 507), (PRODUCT, 507), (ENDLESS_COUNT, 504)]
-    {
-        let reply = server.query(query, &[ACCEPT]).expect(status);
+    let server = Running::start(&thousand(), |options| options.limits.memory_bytes = 4 << 20);
+    let headers = ["Content-Type: application/sparql-query", ACCEPT];
+    for (query, timeout, status) in [
+        ("SELECT ?x { ?x fof:name ?n }", 60.0, 400),
+        (ENDLESS, 60.0, 507),
+        (PRODUCT, 60.0, 507),
+        (ENDLESS_COUNT, 0.5, 504),
+    ] {
+        let path = format!("/query?timeout={timeout}");
+        let reply = server.send("POST", &path, &headers, query.as_bytes()).expect(status);
         assert!(!reply.content_type().contains("arrow"), "{query}");
     }
     server.query("SELECT ?s ?o { ?s <urn:p> ?o }", &[ACCEPT]).expect(200);

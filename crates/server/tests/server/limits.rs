@@ -111,10 +111,17 @@ fn a_query_has_a_memory_limit() {
 /// If a limit is exceeded after the first bytes were sent, the response must not look complete.
 #[test]
 fn a_failed_response_is_aborted() {
-    let server = Running::start(&thousand(), |options| options.limits.timeout = Duration::from_secs(1));
+    let server = Running::start(&thousand(), |_| {});
     for encoding in ["identity", "gzip", "zstd"] {
-        let header = format!("Accept-Encoding: {encoding}");
-        let reply = server.query(crate::common::ENDLESS, &[CSV, &header]);
+        let headers =
+            [CSV, &format!("Accept-Encoding: {encoding}"), "Content-Type: application/sparql-query"];
+        let query = |seconds| {
+            let path = format!("/query?timeout={seconds}");
+            server.send("POST", &path, &headers, crate::common::ENDLESS.as_bytes())
+        };
+        // A busy machine may send nothing within a second, and then the status says what has failed.
+        let mut replies = [1, 4, 16, 60].into_iter().map(query);
+        let reply = replies.find(|reply| reply.status != 504).expect("something is sent within a minute");
         assert_eq!(reply.status, 200);
         assert!(!reply.body.is_empty() && !reply.whole, "{encoding}: {} bytes", reply.body.len());
     }

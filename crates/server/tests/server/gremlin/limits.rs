@@ -55,14 +55,15 @@ fn a_traversal_has_a_memory_limit() {
 
 #[test]
 fn repeated_results_observe_the_deadline() {
-    let server = Running::start(&modern(), |options| options.limits.timeout = Duration::from_millis(500));
+    let server = Running::start(&modern(), |_| {});
     let mut client = Client::new(&server, Format::GraphBinary1);
     let text = "g.V().repeat(both()).times(40).constant(1).barrier()";
     let answer = client.bytecode(text);
     assert_eq!(answer.code(), 200, "{}", answer.message());
     let Data::Traversers(traversers) = &answer.0[0].data else { panic!("{answer:?}") };
     assert!(traversers[0].bulk > 1 << 40, "{traversers:?}");
-    client.eval(text).refused(598, "");
+    let limited = args([("gremlin", text.into()), ("evaluationTimeout", 500.into())]);
+    client.ask("eval", "", limited).refused(598, "");
 }
 
 #[test]
