@@ -20,6 +20,8 @@ pub struct ReadCounts {
     pub bytes_sent: u64,
     /// Bytes of the answers, before encryption.
     pub bytes_received: u64,
+    /// Requests that were not sent, since their answers were kept from before.
+    pub kept: u64,
 }
 
 impl ReadCounts {
@@ -28,11 +30,14 @@ impl ReadCounts {
         self.keys += other.keys;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
+        self.kept += other.kept;
     }
 
     fn describe(self) -> String {
-        let Self { requests, keys, bytes_sent, bytes_received } = self;
-        format!("{requests} requests, {keys} keys, {bytes_sent} bytes sent, {bytes_received} received")
+        let Self { requests, keys, bytes_sent, bytes_received, kept } = self;
+        let sent =
+            format!("{requests} requests, {keys} keys, {bytes_sent} bytes sent, {bytes_received} received");
+        if kept == 0 { sent } else { format!("{sent}, {kept} kept answers") }
     }
 }
 
@@ -78,15 +83,17 @@ mod tests {
     #[test]
     fn a_line_has_the_sum_and_each_server() {
         let reads = RemoteReads::default();
-        let one = ReadCounts { requests: 1, keys: 2, bytes_sent: 30, bytes_received: 40 };
+        let one = ReadCounts { requests: 1, keys: 2, bytes_sent: 30, bytes_received: 40, kept: 0 };
         for server in ["c", "b", "c"] {
             reads.add(server, one);
         }
+        reads.add("b", ReadCounts { kept: 5, ..ReadCounts::default() });
         assert_eq!(
             describe_reads(&reads.take()).as_deref(),
             Some(
-                "reads in place: 3 requests, 6 keys, 90 bytes sent, 120 received; server b: 1 requests, 2 keys, \
-                 30 bytes sent, 40 received; server c: 2 requests, 4 keys, 60 bytes sent, 80 received"
+                "reads in place: 3 requests, 6 keys, 90 bytes sent, 120 received, 5 kept answers; server b: 1 requests, \
+                 2 keys, 30 bytes sent, 40 received, 5 kept answers; server c: 2 requests, 4 keys, 60 bytes sent, \
+                 80 received"
             )
         );
         assert_eq!(describe_reads(&reads.take()), None);

@@ -11,6 +11,7 @@ use crate::call::{PartSegment, answer, empty_answer};
 use crate::catalog::Catalog;
 use crate::copied::{CopiedSegment, ENTRIES_MAX};
 use crate::counted;
+use crate::kept::KeptAnswers;
 use crate::keyed::KeyedSegment;
 use crate::long_lists::LongLists;
 use crate::remote::Remote;
@@ -94,6 +95,9 @@ impl PartitionedBase {
         (build, copied_part): (u64, u64),
     ) -> Self {
         let predicates = catalog.predicates.iter();
+        let count = remotes.len();
+        let keeping = |remote| Arc::new(KeptAnswers::new(remote, count)) as Arc<dyn Remote>;
+        let remotes = remotes.into_iter().map(keeping).collect();
         Self {
             index: predicates
                 .zip(0..)

@@ -15,8 +15,12 @@ struct CountedAnswer<'a> {
 pub(crate) fn send<'a>(remote: &'a dyn Remote, request: &[u8], keys: usize) -> Result<Box<dyn Answer + 'a>> {
     let answer = remote.send(request)?;
     let Some(reads) = ThreadLimits::reads() else { return Ok(answer) };
+    if answer.is_kept() {
+        reads.add(remote.name(), ReadCounts { kept: 1, ..ReadCounts::default() });
+        return Ok(answer);
+    }
     let (keys, bytes_sent) = (keys as u64, request.len() as u64);
-    reads.add(remote.name(), ReadCounts { requests: 1, keys, bytes_sent, bytes_received: 0 });
+    reads.add(remote.name(), ReadCounts { requests: 1, keys, bytes_sent, ..ReadCounts::default() });
     Ok(Box::new(CountedAnswer { answer, server: remote.name(), reads }))
 }
 

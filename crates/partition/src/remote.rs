@@ -32,4 +32,9 @@ pub trait Answer {
     /// # Errors
     /// As [`Remote::send`]; the error that the other server answered.
     fn receive(self: Box<Self>) -> Result<Vec<u8>>;
+
+    /// Whether nothing was sent: this process has kept the answer to an equal request.
+    fn is_kept(&self) -> bool {
+        false
+    }
 }

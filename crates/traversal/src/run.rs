@@ -327,6 +327,7 @@ fn remote_reads(reads: &[(String, ReadCounts)]) -> Option<Metric> {
             count("keys", counts.keys),
             count("bytesSent", counts.bytes_sent),
             count("bytesReceived", counts.bytes_received),
+            count("kept", counts.kept),
         ];
         Metric { id: "reads".into(), name: name.into(), counts, ..Metric::default() }
     };

@@ -127,10 +127,17 @@ fn other_servers_answer_for_one_that_is_away() {
         servers[away] = Some(open(&directories[away]));
         all_answer(&servers);
     }
-    // Without two, some partitions are nowhere.
+    // Without two, some partitions are nowhere. What the server has read of them it knows.
     servers.truncate(1);
     let [Some(server)] = servers.as_slice() else { panic!("one server") };
     assert!(!map.partitions_without(|entry| entry.name != "a").is_empty());
+    let query = QUERIES[0];
+    assert_eq!(
+        rows(server.database(), query, &QueryOptions::default()).expect("kept"),
+        rows(&database, query, &QueryOptions::default()).expect("right")
+    );
+    servers.clear();
+    let server = open(&directories[0]);
     for options in ways() {
         let error = rows(server.database(), QUERIES[0], &options).expect_err("partitions are missing");
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
