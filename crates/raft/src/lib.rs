@@ -68,4 +68,4 @@ pub use members::VOTERS_MAX;
 pub use network::Transport;
 pub use place::{number_at, place};
 pub use replica::{CommittedEntry, Replica, ReplicaOptions, ReplicaStatus, Role, STEP_DOWN_MAX, Timing};
-pub use store::{Identity, LOCK_FILE};
+pub use store::{CheckedEntries, Identity, LOCK_FILE};

@@ -218,6 +218,17 @@ impl Replica {
         Store::exists(environment, directory)
     }
 
+    /// Verifies every record of the log in a directory. Changes nothing; a voter may have it open.
+    ///
+    /// # Errors
+    /// Input: there is none. Corrupt: it is damaged. Io.
+    pub fn check_log(
+        environment: &Environment,
+        directory: &std::path::Path,
+    ) -> Result<crate::CheckedEntries> {
+        Store::check(environment, directory)
+    }
+
     /// Opens a voter. It takes part in elections from now on.
     ///
     /// # Errors

@@ -39,6 +39,7 @@
 //! An entry takes 32 bytes of memory beyond the cache. Reading an entry that is not in the cache opens a
 //! file.
 
+use crate::batch;
 use crate::types::{Entry, LogId, SnapshotMeta, StorageError, Types, Vote};
 use crate::unsynced::Unsynced;
 use crate::wire::{self, Malformed, entry_bytes};
@@ -51,6 +52,7 @@ use std::ops::{Bound, RangeBounds};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use vervet_env::{Environment, LockGuard};
 use vervet_log::{Log, LogOptions, LogStatus, Lsn, ReadOptions};
@@ -82,12 +84,29 @@ pub struct Identity {
     pub server: u64,
 }
 
+/// What [`crate::Replica::check_log`] has verified.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CheckedEntries {
+    /// Number of entries that are in the log.
+    pub entries: u64,
+    /// Payload of all records, in bytes.
+    pub bytes: u64,
+}
+
+/// The error of a voter whose log is not there.
+fn lost(directory: &Path) -> Error {
+    let what = format!("the replicated log of this server is not in {}", directory.display());
+    Error::new(ErrorKind::Input, what)
+        .with_hint("a server that has lost its log, and so its votes, cannot vote any more")
+}
+
 /// The log of one server. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Store {
-    shared: Arc<Shared>,
-    /// Appends of an own leadership that wait for the disk.
+    /// Appends of an own leadership that wait for the disk. Ends before `shared`, which waits for the thread
+    /// that receives them.
     syncs: Sender<Lsn>,
+    shared: Arc<Shared>,
 }
 
 struct Shared {
@@ -97,7 +116,19 @@ struct Shared {
     state: Mutex<State>,
     cache_bytes_max: usize,
     unsynced: Arc<Unsynced>,
+    /// The thread that syncs, which also holds the log. It ends when all clones of the store have ended.
+    syncing: Option<JoinHandle<()>>,
+    /// Released after the log is closed.
     _lock: Box<dyn LockGuard>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(syncing) = self.syncing.take() {
+            // After a panic there is nothing to wait for.
+            _ = syncing.join();
+        }
+    }
 }
 
 #[derive(Default)]
@@ -249,6 +280,35 @@ impl Store {
         }
     }
 
+    /// Verifies every record of the log in a directory; returns the number of entries, and the bytes of all
+    /// records. Changes nothing; another process may write to the log meanwhile.
+    ///
+    /// # Errors
+    /// Input: there is none. Corrupt: it is damaged. Io.
+    pub(crate) fn check(environment: &Environment, directory: &Path) -> Result<CheckedEntries> {
+        if !Self::exists(environment, directory)? {
+            return Err(lost(directory));
+        }
+        let mut state = State::default();
+        let mut bytes = 0;
+        let options = ReadOptions { beside_writer: true, ..ReadOptions::default() };
+        let start = vervet_log::first_lsn(environment, directory)?;
+        vervet_log::read(environment, directory, start, &options, &mut |lsn, kind, payload| {
+            state.replay(lsn, kind, payload)?;
+            if kind == ENTRY {
+                let entry = wire::read_entry(Bytes::copy_from_slice(payload)).map_err(|_| {
+                    let what = format_args!("the entry before {lsn} is damaged");
+                    Error::corrupt(directory.display(), what)
+                })?;
+                batch::records(&entry)?;
+            }
+            bytes += payload.len() as u64;
+            Ok(())
+        })?;
+        state.check_start(directory, start)?;
+        Ok(CheckedEntries { entries: state.places.len() as u64, bytes })
+    }
+
     /// Opens the log in a directory, or begins one if `may_begin`.
     ///
     /// # Errors
@@ -275,9 +335,7 @@ impl Store {
         if may_begin {
             create(environment, directory).map_err(|error| io("create", error))?;
         } else if !Self::exists(environment, directory)? {
-            let what = format!("the replicated log of this server is not in {}", directory.display());
-            return Err(Error::new(ErrorKind::Input, what)
-                .with_hint("a server that has lost its log, and so its votes, cannot vote any more"));
+            return Err(lost(directory));
         }
         let guard =
             environment.files.lock(&directory.join(LOCK_FILE)).map_err(|error| match error.kind() {
@@ -323,7 +381,7 @@ impl Store {
         let (syncs, waiting) = mpsc::channel();
         let unsynced = Arc::new(Unsynced::new());
         let (synced, entries) = (Arc::clone(&log), Arc::clone(&unsynced));
-        std::thread::Builder::new()
+        let syncing = std::thread::Builder::new()
             .name("raft-log".to_owned())
             .spawn(move || sync_all(&synced, &entries, &waiting))
             .map_err(|error| Error::io("start a thread for the log", &error))?;
@@ -334,6 +392,7 @@ impl Store {
             state: Mutex::new(state),
             cache_bytes_max,
             unsynced,
+            syncing: Some(syncing),
             _lock: guard,
         };
         Ok(Self { shared: Arc::new(shared), syncs })

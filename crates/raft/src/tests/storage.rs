@@ -293,6 +293,23 @@ fn purged_entries_leave_the_disk() {
     assert_eq!(lost.kind(), ErrorKind::Corrupt, "{lost}");
 }
 
+/// The next process that opens a log has it alone: the one before has closed it when its lock is free.
+#[test]
+fn a_log_is_closed_before_its_lock_is_free() {
+    let (environment, directory) = (Environment::simulated(9), Path::new("/server/raft"));
+    drop(open(&environment, 0).expect("begun"));
+    let file = || environment.files.list(directory).expect("a directory").into_iter();
+    let file = file().find(|path| path.extension().is_some_and(|end| end == "log")).expect("a file");
+    let length = || environment.files.length(&file).expect("a file");
+    for round in 0..500 {
+        let store = Store::open(&environment, directory, IDENTITY, false).expect("its log");
+        drop(store);
+        let closed = length();
+        std::thread::sleep(std::time::Duration::from_micros(50));
+        assert_eq!(length(), closed, "round {round}");
+    }
+}
+
 /// A server without its log, or with that of another one, does not start.
 #[test]
 fn a_lost_log_is_noticed() {
