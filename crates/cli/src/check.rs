@@ -34,6 +34,10 @@ pub(crate) fn run(arguments: &CheckArguments) -> Outcome {
             let (commits, size) = (output::count(log.commits), output::bytes(log.bytes));
             writeln!(out, "its log of changes is sound: {commits} commits, {size}")?;
         }
+        if let Some(log) = found.voter_log {
+            let (entries, size) = (output::count(log.entries), output::bytes(log.bytes));
+            writeln!(out, "its replicated log is sound: {entries} entries, {size}")?;
+        }
         return out.finish();
     }
     if arguments.database.join(BACKUP_FILE).exists() {

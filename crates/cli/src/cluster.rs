@@ -67,6 +67,7 @@ fn invite_server(arguments: &ClusterInviteArguments) -> Outcome {
 }
 
 fn remove_server(directory: &Path, name: &str) -> Outcome {
+    eprintln!("asking the voters to remove {name}; an interrupted call may still take effect later");
     remove(directory, name)?;
     eprintln!("server {name} is no server of the cluster any more: end it, if it runs");
     Ok(())

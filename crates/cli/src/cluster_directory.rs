@@ -145,6 +145,11 @@ fn hint(command: &Command, servers: &[String]) -> String {
                 "server {writer} takes the changes of this cluster: start all servers ({serve}{others}), then send \
                  them over HTTP: curl {http}/update --data-urlencode 'update=INSERT DATA {{ … }}'"
             ),
+            None if has_voters(servers) => format!(
+                "the server that the voters elect takes the changes of this cluster: start all servers \
+                 ({serve}{others}), then send them to any of them over HTTP: curl \
+                 localhost:7878/store?default -H 'Content-Type: application/n-triples' -T FILE"
+            ),
             None => format!(
                 "no server of this cluster takes changes: name one (writer = \"NAME\" in each cluster.toml), or use \
                  the database that it was made from, and make the cluster again with vervet cluster init; start \

@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &ClusterStatusArguments) -> Outcome {
         false => status.write_text(&mut out)?,
     }
     out.finish()?;
-    if status.silent().is_empty() { Ok(()) } else { Err(Failure::Shown) }
+    if status.silent().is_empty() && !status.has_left() { Ok(()) } else { Err(Failure::Shown) }
 }
 
 /// The state of a cluster as the JSON of a server.
@@ -68,6 +68,11 @@ pub(crate) fn ask(url: &str, login: Option<&str>) -> vervet::Result<Status> {
 impl Status {
     fn servers(&self) -> &[Value] {
         self.0["servers"].as_array().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether the server that was asked was removed from the cluster.
+    fn has_left(&self) -> bool {
+        self.0["changes"]["left"].as_bool() == Some(true)
     }
 
     /// The servers that do not answer.
@@ -178,6 +183,9 @@ impl Status {
     /// Where changes go, and what the server that was asked has of them.
     fn changes(&self) -> String {
         let changes = &self.0["changes"];
+        if self.has_left() {
+            return String::new();
+        }
         let Some(writer) = changes["writer"].as_str() else { return String::new() };
         if writer.is_empty() {
             return " No server takes changes: the voters have no leader; a majority of them must be up."
@@ -219,6 +227,11 @@ impl Status {
     fn summary(&self, silent: &[&Value]) -> String {
         let count = |key: &str| self.0[key].as_u64().map(output::count).unwrap_or_default();
         let (statements, partitions) = (count("statements"), count("partitions"));
+        if self.has_left() {
+            return "This server was removed from the cluster, and shows what it had, or less: end it, and ask \
+                    another one."
+                .to_owned();
+        }
         if silent.is_empty() {
             let all = match self.servers().len() {
                 1 => "The only server answers".to_owned(),

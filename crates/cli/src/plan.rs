@@ -178,9 +178,10 @@ impl Plan {
             (1, 1) => Shape::Single,
             (_, 1) => Shape::Partitioned,
             _ if servers == replicas => Shape::Replicated,
+            _ if replicas < servers => Shape::Partitioned,
             _ => {
                 let message = format!("{replicas} replicas at {servers} servers: there are no such clusters");
-                let hint = "--replicas is 1, or the number of servers: each has the whole graph then";
+                let hint = "--replicas is at most the number of servers: each has the whole graph then";
                 return Err(Failure::Usage(message, hint.to_owned()));
             }
         };
@@ -201,7 +202,10 @@ impl Plan {
     fn collect(&mut self) {
         let (per_statement, per_term) = (self.measured.bytes_per_statement(), self.measured.bytes_per_term());
         let own_statements = match self.shape {
-            Shape::Partitioned => times(self.statements.div_ceil(self.servers), PARTITIONS_FACTOR),
+            Shape::Partitioned => {
+                let own = self.statements.saturating_mul(self.replicas).div_ceil(self.servers);
+                times(own, PARTITIONS_FACTOR)
+            }
             _ => self.statements,
         };
         let files = times(own_statements, per_statement).saturating_add(times(self.terms, per_term));
@@ -357,6 +361,12 @@ mod tests {
             plan(&["--statements", "1000000000", "--terms", "1000", "--servers", "4"]).expect("a plan");
         assert_eq!((one.shape, four.shape), (Shape::Single, Shape::Partitioned));
         assert!(one.files() / 4 < four.files() && four.files() < one.files() / 3);
-        assert!(plan(&["--statements", "9", "--servers", "4", "--replicas", "2"]).is_err());
+        assert!(plan(&["--statements", "9", "--servers", "2", "--replicas", "4"]).is_err());
+        // Twice the share of each server.
+        let shares = [["8", "2"], ["4", "1"]].map(|[servers, replicas]| {
+            let options = ["--statements", "1,000,000,000", "--servers", servers, "--replicas", replicas];
+            plan(&options).expect("a plan").files()
+        });
+        assert_eq!(shares[0], shares[1]);
     }
 }

@@ -1,5 +1,6 @@
 //! Verifying the directory of one server.
 
+use crate::beginning;
 use crate::cluster::{log_directory, open_files, open_origin};
 use crate::damage::with_remedy;
 use crate::layout::remote_parts;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use vervet::{CheckedLog, DatabaseOptions};
 use vervet_model::{Error, Result};
 use vervet_partition::{Answer, Remote};
+use vervet_raft::{CheckedEntries, Replica};
 use vervet_store::Base;
 
 /// What [`check`] has verified.
@@ -27,6 +29,8 @@ pub struct Checked {
     pub size_bytes: u64,
     /// The log of changes, if the server has one.
     pub log: Option<CheckedLog>,
+    /// The replicated log, if the server is a voter that has begun it.
+    pub voter_log: Option<CheckedEntries>,
 }
 
 /// Another server, which is not asked.
@@ -44,7 +48,7 @@ impl Remote for Elsewhere {
 }
 
 /// Verifies the directory of a server: its map and certificates, that they belong to its data, and every byte
-/// of its partitions and of its log of changes. Whether the partitions of other servers agree with them is
+/// of its partitions and of its logs. Whether the partitions of other servers agree with them is
 /// not known here.
 ///
 /// # Errors
@@ -72,6 +76,10 @@ fn verify(directory: &Path, options: &DatabaseOptions) -> Result<Checked> {
         }
         false => None,
     };
+    let is_voter = map.voters.contains(&own.name) && !beginning::new_file(directory, build).exists();
+    let voter_log = is_voter
+        .then(|| Replica::check_log(&options.environment, &beginning::log_directory(directory, build)))
+        .transpose()?;
     Ok(Checked {
         cluster: map.name.clone(),
         server: own.name.clone(),
@@ -79,5 +87,6 @@ fn verify(directory: &Path, options: &DatabaseOptions) -> Result<Checked> {
         statements: files.statement_count(),
         size_bytes: own_only.parts()?.iter().map(|part| part.bytes).sum(),
         log,
+        voter_log,
     })
 }

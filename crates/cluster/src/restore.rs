@@ -164,11 +164,20 @@ pub(crate) fn plan(manifest: &Manifest, until: Option<Until>) -> Result<Plan<'_>
 
 /// Why there is no graph of a commit.
 fn without_commit(bases: &[Base], commit: u64) -> Error {
-    let range = |base: &Base| {
+    // Ascending; one copy of the data may begin before the changes behind the one before end.
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for base in bases {
         let last = base.points.last().map_or(base.timestamp, |last| last.timestamp);
-        if base.timestamp == last { last.to_string() } else { format!("{} to {last}", base.timestamp) }
+        match ranges.last_mut().filter(|before| base.timestamp <= before.1.saturating_add(1)) {
+            Some(before) => *before = (before.0.min(base.timestamp), before.1.max(last)),
+            None => ranges.push((base.timestamp, last)),
+        }
+    }
+    let range = |(first, last): &(u64, u64)| match first == last {
+        true => last.to_string(),
+        false => format!("{first} to {last}"),
     };
-    let ranges: Vec<String> = bases.iter().map(range).collect();
+    let ranges: Vec<String> = ranges.iter().map(range).collect();
     let what = format!("the backup does not have commit {commit}; it has {}", ranges.join(", "));
     Error::new(ErrorKind::Input, what)
         .with_hint("name one of these with --until, or leave it out for the last one")

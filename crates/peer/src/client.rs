@@ -39,7 +39,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// server may have started again as another version meanwhile.
 const REDUCED_OFFER_TIME: Duration = Duration::from_secs(30);
 
-const HINT: &str = "run the query again; see /cluster for the state of the servers";
+const HINT: &str =
+    "try again once it answers; vervet cluster status, or /cluster, says the state of the servers";
 
 /// One other server. Threads share it.
 pub struct Peer {

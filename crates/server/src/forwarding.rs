@@ -162,7 +162,7 @@ pub(crate) fn forward(cluster: &Cluster, bytes: &[u8], sending: &Sending) -> For
 /// No server has executed a request.
 pub(crate) fn not_sent() -> Failure {
     overloaded("the server that takes changes cannot be reached from here; nothing was changed", 1)
-        .hint("try again in a second: the voters elect another one, if there are voters")
+        .hint("try again in a second: voters elect another one, if a majority of them is up; vervet cluster status says who is")
         .header(DELIVERY, NOT_DELIVERED)
 }
 

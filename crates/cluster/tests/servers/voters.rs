@@ -8,9 +8,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use vervet::{
-    Database, ErrorKind, FeedFormat, FeedLimits, FeedPosition, FeedRefusal, QueryOptions, Timestamp,
+    Database, DatabaseOptions, ErrorKind, FeedFormat, FeedLimits, FeedPosition, FeedRefusal, QueryOptions,
+    Timestamp,
 };
-use vervet_cluster::{Cluster, InitOptions};
+use vervet_cluster::{Cluster, InitOptions, check};
 
 /// Longest wait for something that has to happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -52,6 +53,48 @@ fn update(servers: &[Cluster], text: &str) -> usize {
 
 pub(crate) fn answers(database: &Database, query: &str) -> Vec<String> {
     rows(database, query, &QueryOptions::default()).unwrap_or_else(|error| panic!("{query}: {error}"))
+}
+
+/// A check of a voter reads its replicated log, beside its server too, and finds that it is damaged or lost.
+#[test]
+fn a_check_reads_the_log_of_a_voter() {
+    let (mut servers, directories, _folder) = start(&graph(), 3, 3);
+    let verify = |directory: &Path| check(directory, &DatabaseOptions::default());
+    let before = verify(&directories[0]).expect("sound").voter_log.expect("a log");
+    for number in 0..20 {
+        update(&servers, &format!("INSERT DATA {{ <urn:n{number}> <urn:is> \"{}\" }}", "x".repeat(100)));
+    }
+    wait_for_all(&servers, "SELECT ?n { ?n <urn:is> ?x }");
+    let log = verify(&directories[0]).expect("sound beside its server").voter_log.expect("a log");
+    assert!(log.entries > before.entries && log.bytes > before.bytes + 2_000, "{before:?} {log:?}");
+    drop(servers.remove(0));
+    let is_log = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| {
+            let name = name.to_string_lossy();
+            name.starts_with("voter-") && !name.contains('.')
+        })
+    };
+    let entries = std::fs::read_dir(&directories[0]).expect("a directory");
+    let log = entries.map(|entry| entry.expect("an entry").path()).find(is_log).expect("a log");
+    let files = std::fs::read_dir(&log).expect("a log").map(|entry| entry.expect("an entry").path());
+    let file =
+        files.into_iter().find(|path| path.extension().is_some_and(|end| end == "log")).expect("a file");
+    // Its last tasks may end a moment later, and the log with them.
+    let lock = std::fs::File::open(log.join("lock")).expect("the file of the lock");
+    lock.lock().expect("the server has ended");
+    let whole = std::fs::read(&file).expect("a file");
+    let mut bytes = whole.clone();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, &bytes).expect("written");
+    let error = verify(&directories[0]).expect_err("damaged");
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("vervet cluster")), "{error:?}");
+    std::fs::write(&file, &whole).expect("written");
+    verify(&directories[0]).expect("sound again");
+    std::fs::rename(&log, log.with_file_name("away")).expect("moved");
+    let error = verify(&directories[0]).expect_err("lost");
+    assert!(error.message().contains("the replicated log of this server is not in"), "{error}");
 }
 
 /// Waits until all servers give the same answer as the one that leads.

@@ -44,6 +44,7 @@ fn changes(changes: &ChangesStatus) -> Value {
         "complete": changes.is_complete,
         "error": changes.failure,
         "ended": changes.has_ended,
+        "left": changes.has_left,
         "merged": changes.merged,
         "voters": changes.voters.as_ref().map(voters),
     })
