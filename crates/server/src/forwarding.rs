@@ -9,9 +9,11 @@
 //! uses the same connection for its own messages ([`forward`], `gremlin::remote`).
 //! # Invariants
 //! A request is sent on twice at most: by a server that does not vote to a voter, and by that to the leader.
+//! The end of the connection of its client cancels it at each of them.
 //! An error says whether the change may have taken effect. A request that no server has taken waits for the
 //! next leader, so a server that ends, or dies, fails none that it has not got.
 
+use crate::cancel::CancelOnDrop;
 use crate::context::{Client, RequestContext};
 use crate::http::reply::{Body, Failure, Outcome, Reply};
 use crate::options::Limits;
@@ -28,10 +30,10 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::net::IpAddr;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use vervet::CancelToken;
 use vervet_cluster::Cluster;
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
 
@@ -95,7 +97,9 @@ pub(crate) async fn send_on(context: &RequestContext<'_>, refused: Failure) -> O
     let client = Client { peer: context.caller.peer, tls: context.tls, is_forwarded: true };
     let bytes = request_bytes(context.parts, client, hops, &body);
     let time_max = context.state.options.limits.timeout.saturating_add(EXTRA_TIME);
-    let sending = Sending { server: None, wait: LEADER_WAIT, time_max, cancelled: Arc::default() };
+    let cancel = CancelToken::new();
+    let _guard = CancelOnDrop::new(cancel.clone());
+    let sending = Sending { server: None, wait: LEADER_WAIT, time_max, cancel };
     let sent = tokio::task::spawn_blocking(move || {
         let forwarded = forward(&cluster, &bytes, &sending);
         if matches!(forwarded, Forwarded::Answer { .. }) {
@@ -121,8 +125,8 @@ pub(crate) struct Sending {
     pub(crate) wait: Duration,
     /// Longest wait for the answer.
     pub(crate) time_max: Duration,
-    /// Set by another thread to end the wait, and the request at the other server.
-    pub(crate) cancelled: Arc<AtomicBool>,
+    /// Ends the wait, and the request at the other server.
+    pub(crate) cancel: CancelToken,
 }
 
 /// What has become of a request.
@@ -140,7 +144,7 @@ pub(crate) enum Forwarded {
 /// Sends a request on, and waits for the answer.
 pub(crate) fn forward(cluster: &Cluster, bytes: &[u8], sending: &Sending) -> Forwarded {
     let deadline = Instant::now().checked_add(sending.time_max).map(|end| (end, sending.time_max));
-    let cancelled = Some(Arc::clone(&sending.cancelled));
+    let cancelled = Some(sending.cancel.flag());
     let _limits = ThreadLimits { cancelled, deadline, ..ThreadLimits::default() }.enter();
     let begun = Instant::now();
     loop {

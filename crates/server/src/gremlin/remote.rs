@@ -26,6 +26,7 @@ use super::exchange::{
 };
 use super::job::{Job, SessionHost};
 use super::response::Disconnected;
+use crate::cancel::CancelOnDrop;
 use crate::context::Client;
 use crate::forwarding::{
     self, BYTES_MAX, CATCH_UP_MAX, DELIVERY, EXTRA_TIME, Forwarded, LEADER_WAIT, NOT_ANSWERED, NOT_DELIVERED,
@@ -38,9 +39,9 @@ use crate::state::State;
 use hyper::StatusCode;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::runtime::Handle;
+use vervet::CancelToken;
 use vervet_cluster::Cluster;
 use vervet_model::{Error, ErrorKind, hex};
 
@@ -98,17 +99,6 @@ struct Answer {
     messages: Vec<Vec<u8>>,
     /// Why the request was refused.
     refusal: Option<Failure>,
-}
-
-/// Sets the flag when it is dropped: nothing waits for the answer any more.
-#[derive(Default)]
-struct CancelFlag(Arc<AtomicBool>);
-
-impl Drop for CancelFlag {
-    fn drop(&mut self) {
-        // Relaxed: the flag carries no data.
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Runs a job that is a transaction of its own at the server that takes changes, and sends its response.
@@ -306,13 +296,14 @@ impl RemoteTransaction {
         headers.insert(ACTION, HeaderValue::from_static(action.name()));
         let bytes = forwarding::message_bytes(FORWARDED_PATH, &headers, self.client, &body);
         drop(body);
-        let cancelled = CancelFlag::default();
+        let cancel = CancelToken::new();
+        let _guard = CancelOnDrop::new(cancel.clone());
         let sending = Sending {
             server: self.server.clone(),
             // A further request goes where the first one has gone, or nowhere.
             wait: if self.server.is_some() { Duration::ZERO } else { self.wait },
             time_max: self.time_max,
-            cancelled: Arc::clone(&cancelled.0),
+            cancel,
         };
         let cluster = Arc::clone(&self.cluster);
         let sent = self.runtime.spawn_blocking(move || forwarding::forward(&cluster, &bytes, &sending)).await;
@@ -373,7 +364,7 @@ impl Drop for RemoteTransaction {
                     server: server.clone(),
                     wait: Duration::ZERO,
                     time_max: CLOSE_TIME,
-                    cancelled: Arc::default(),
+                    cancel: CancelToken::new(),
                 };
                 let send = move || forwarding::forward(&cluster, &bytes, &sending);
                 let sent = tokio::task::spawn_blocking(send).await;

@@ -2,9 +2,10 @@
 
 use super::client::{Client, ENDLESS, args, bytecode, bytecode_args};
 use crate::cluster::cluster;
-use crate::common::Running;
+use crate::common::{Running, request};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vervet::gremlin::Value;
@@ -27,6 +28,11 @@ struct Servers {
 impl Servers {
     /// Three voters, and others that do not vote.
     fn with_voters(count: usize) -> Self {
+        Self::with_voters_and(count, |_, _| ())
+    }
+
+    /// [`Servers::with_voters`] with options, as [`Servers::with_writer`] changes them.
+    fn with_voters_and(count: usize, change: impl Fn(bool, &mut ServerOptions)) -> Self {
         let made = |made: &mut InitOptions| {
             made.voters = made.servers[..3].iter().map(|server| server.name.clone()).collect();
         };
@@ -39,7 +45,7 @@ impl Servers {
         });
         clusters.swap(0, leading.expect("a leader"));
         clusters[..3].iter().for_each(|cluster| cluster.catch_up(PATIENCE).expect("it catches up"));
-        Self::start((clusters, folder), |_, _| ())
+        Self::start((clusters, folder), change)
     }
 
     /// A writer, which no election replaces, and two others. `change`: options of each; whether it writes.
@@ -81,6 +87,13 @@ impl Servers {
     /// The name of a server, in messages.
     fn name(&self, at: usize) -> String {
         format!("server {}", self.clusters[at].map().server)
+    }
+
+    /// Waits until a server that does not vote sends changes to a voter that does not lead.
+    fn send_through_a_voter(&self, from: usize) {
+        self.disturb(from, 0, cut());
+        let leader = self.clusters[0].map().server.clone();
+        wait_until(|| self.clusters[from].taker().is_some_and(|taker| taker != leader));
     }
 
     /// Does this to the requests of one server to another.
@@ -321,6 +334,39 @@ fn long_responses_arrive_whole_and_end_with_their_client() {
     drop(client);
     leader.wait_for("vervet_requests_running", 0.0);
     assert_eq!(count(&mut servers.client(1)), number(0));
+}
+
+/// The disconnection of a client cancels its request at the leader also where a voter is on the way.
+#[test]
+fn requests_that_are_sent_on_twice_end_with_their_client() {
+    let servers = Servers::with_voters_and(4, |_, options| {
+        options.limits.timeout = Duration::from_secs(600);
+    });
+    servers.send_through_a_voter(3);
+    let leader = &servers.running[0];
+    let endless = format!("{ENDLESS}.addV('new')");
+    let mut client = servers.client(3);
+    client.send("eval", "", args([("gremlin", endless.clone().into())]));
+    leader.wait_for("vervet_requests_running", 1.0);
+    drop(client);
+    leader.wait_for("vervet_requests_running", 0.0);
+    let mut client = servers.client(3);
+    client.in_session("s", "g.addV('new')").values();
+    client.send("eval", "session", args([("gremlin", ENDLESS.into()), ("session", "s".into())]));
+    leader.wait_for("vervet_requests_running", 1.0);
+    drop(client);
+    leader.wait_for("vervet_requests_running", 0.0);
+    leader.wait_for("vervet_gremlin_sessions", 0.0);
+    // Over HTTP, directly to the leader as well.
+    let body = format!("{{\"gremlin\": \"{endless}\"}}");
+    for at in [1, 3] {
+        let mut stream = servers.running[at].connect();
+        stream.write_all(&request("POST", "/gremlin", &[], body.as_bytes())).expect("it is sent");
+        leader.wait_for("vervet_requests_running", 1.0);
+        drop(stream);
+        leader.wait_for("vervet_requests_running", 0.0);
+    }
+    assert_eq!(count(&mut servers.client(0)), number(0));
 }
 
 /// The leader loses its place while it holds a transaction: the client is told that it was rolled back, and
