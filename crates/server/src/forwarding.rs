@@ -13,9 +13,10 @@
 //! An error says whether the change may have taken effect. A request that no server has taken waits for the
 //! next leader, so a server that ends, or dies, fails none that it has not got.
 
-use crate::cancel::CancelOnDrop;
+use crate::cancel::CHECK_INTERVAL;
 use crate::context::{Client, RequestContext};
 use crate::http::reply::{Body, Failure, Outcome, Reply};
+use crate::operations::metrics::RequestKind;
 use crate::options::Limits;
 use crate::state::overloaded;
 use hyper::body::Incoming;
@@ -61,9 +62,6 @@ const LEADER_INTERVAL: Duration = Duration::from_millis(10);
 /// Longest wait for a change to be visible here.
 pub(crate) const CATCH_UP_MAX: Duration = Duration::from_secs(5);
 
-/// How often a server that answers a request checks whether its sender still waits.
-const CHECK_INTERVAL: Duration = Duration::from_millis(50);
-
 /// Whether a request that failed has reached a server that takes changes, for the servers on its way.
 pub(crate) const DELIVERY: HeaderName = HeaderName::from_static("vervet-delivery");
 
@@ -97,9 +95,9 @@ pub(crate) async fn send_on(context: &RequestContext<'_>, refused: Failure) -> O
     let client = Client { peer: context.caller.peer, tls: context.tls, is_forwarded: true };
     let bytes = request_bytes(context.parts, client, hops, &body);
     let time_max = context.state.options.limits.timeout.saturating_add(EXTRA_TIME);
-    let cancel = CancelToken::new();
-    let _guard = CancelOnDrop::new(cancel.clone());
-    let sending = Sending { server: None, wait: LEADER_WAIT, time_max, cancel };
+    let running = context.state.register_remote(context.describe(&description_text(context, &body)));
+    let _guard = running.guard();
+    let sending = Sending { server: None, wait: LEADER_WAIT, time_max, cancel: running.token.clone() };
     let sent = tokio::task::spawn_blocking(move || {
         let forwarded = forward(&cluster, &bytes, &sending);
         if matches!(forwarded, Forwarded::Answer { .. }) {
@@ -111,9 +109,23 @@ pub(crate) async fn send_on(context: &RequestContext<'_>, refused: Failure) -> O
     .await;
     match sent {
         Ok(Forwarded::Answer { bytes, .. }) => reply(&bytes).ok_or_else(|| unknown("its answer is damaged")),
-        Ok(Forwarded::NotSent) => Err(not_sent()),
-        Ok(Forwarded::NoAnswer(error)) => Err(unknown(error.message())),
+        Ok(Forwarded::NotSent) => Err(match running.cancellation() {
+            Some(reason) => {
+                overloaded(&format!("{reason}; nothing was changed"), 1).header(DELIVERY, NOT_DELIVERED)
+            }
+            None => not_sent(),
+        }),
+        Ok(Forwarded::NoAnswer(error)) => Err(unknown(running.cancellation().unwrap_or(error.message()))),
         Err(_) => Err(unknown("a thread that waited for it has ended")),
+    }
+}
+
+/// The text of a request in the list of running requests: its body, if that is a text, or its target.
+fn description_text(context: &RequestContext<'_>, body: &[u8]) -> String {
+    let (method, uri) = (&context.parts.method, &context.parts.uri);
+    match (context.kind, std::str::from_utf8(body)) {
+        (RequestKind::Update | RequestKind::Gremlin, Ok(text)) if !text.is_empty() => text.to_owned(),
+        _ => format!("{method} {}", uri.path_and_query().map_or("/", |target| target.as_str())),
     }
 }
 

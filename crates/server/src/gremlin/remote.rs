@@ -26,7 +26,7 @@ use super::exchange::{
 };
 use super::job::{Job, SessionHost};
 use super::response::Disconnected;
-use crate::cancel::CancelOnDrop;
+use crate::cancel::cancelled;
 use crate::context::Client;
 use crate::forwarding::{
     self, BYTES_MAX, CATCH_UP_MAX, DELIVERY, EXTRA_TIME, Forwarded, LEADER_WAIT, NOT_ANSWERED, NOT_DELIVERED,
@@ -93,6 +93,15 @@ enum Asked {
     Unknown,
 }
 
+/// How far an exchange with the other server has come.
+struct Stage {
+    action: Action,
+    /// The job commits a transaction.
+    commits: bool,
+    /// The other server has sent a part of the response.
+    has_run: bool,
+}
+
 struct Answer {
     progress: Progress,
     code: i32,
@@ -141,7 +150,7 @@ async fn begin_with(
     if body.len() > BYTES_MAX {
         return RemoteOutcome::NotTaken(job, too_long());
     }
-    transaction.exchange(state, action, body, job).await
+    transaction.exchange((state, access), action, body, job).await
 }
 
 /// Why no server has taken a request.
@@ -179,7 +188,7 @@ impl RemoteTransaction {
     }
 
     /// Runs a job in the transaction.
-    pub(super) async fn run(self, state: &State, job: Job) -> RemoteOutcome {
+    pub(super) async fn run(self, state: &State, access: &Access, job: Job) -> RemoteOutcome {
         let mut body = Vec::new();
         if !write_message(&job, &mut body) {
             return RemoteOutcome::RolledBack(job, rolled_back("it cannot be sent on"));
@@ -188,43 +197,34 @@ impl RemoteTransaction {
             job.response.fail(too_long()).await;
             return RemoteOutcome::Open(self);
         }
-        self.exchange(state, Action::Run, body, job).await
+        self.exchange((state, access), Action::Run, body, job).await
     }
 
-    async fn exchange(mut self, state: &State, action: Action, body: Vec<u8>, job: Job) -> RemoteOutcome {
+    async fn exchange(
+        mut self,
+        (state, access): (&State, &Access),
+        action: Action,
+        body: Vec<u8>,
+        job: Job,
+    ) -> RemoteOutcome {
         let begins = action != Action::Run;
         // A request of its own commits.
         let commits = action == Action::Single || job.commits();
         let ends = commits || job.ends_transaction();
         self.is_begun |= begins;
         let mut has_run = false;
-        let mut asked = self.ask(state, action, body).await;
+        let running = state.register_remote(job.describe(access));
+        let _guard = running.guard();
+        let mut asked = self.ask(state, &running.token, action, body).await;
         loop {
             let answer = match asked {
                 Asked::Answered(answer) => answer,
-                Asked::NotSent if begins && !has_run => {
-                    self.is_begun = false;
-                    return RemoteOutcome::NotTaken(job, forwarding::not_sent().into());
-                }
-                Asked::Unknown if begins && !has_run => {
-                    self.is_begun = false;
-                    return RemoteOutcome::NotTaken(job, no_server(&state.options));
-                }
-                Asked::NotSent | Asked::Unknown if commits && has_run => {
-                    return self.fail_unknown(job, "its answer did not arrive whole").await;
-                }
-                Asked::NoAnswer(why) if commits => return self.fail_unknown(job, &why).await,
-                Asked::NoAnswer(why) if begins && !has_run => {
-                    let what = format!("{} did not answer: {why}; nothing was changed", self.place());
-                    return RemoteOutcome::NotTaken(job, Error::new(ErrorKind::Unavailable, what).into());
-                }
-                Asked::NoAnswer(why) => {
-                    let what = format!("{} held it, and did not answer: {why}", self.place());
-                    return RemoteOutcome::RolledBack(job, rolled_back(&what));
-                }
-                Asked::NotSent | Asked::Unknown => {
-                    let what = format!("{} held it, and cannot be reached", self.place());
-                    return RemoteOutcome::RolledBack(job, rolled_back(&what));
+                asked => {
+                    let cancellation = running.cancellation();
+                    // The failure may wait for a client that does not read.
+                    drop(running);
+                    let stage = Stage { action, commits, has_run };
+                    return self.end_without_answer(state, job, (asked, cancellation), stage).await;
                 }
             };
             // The graph that it reads, or has made, may be newer than what this server shows.
@@ -234,11 +234,12 @@ impl RemoteTransaction {
                 Progress::Lost | Progress::Changed | Progress::Refused => false,
             };
             if is_newer {
-                self.catch_up().await;
+                self.catch_up(&running.token).await;
             }
             match answer.progress {
                 Progress::Open | Progress::Closed => {
                     self.is_begun = answer.progress == Progress::Open;
+                    drop(running);
                     job.response.send(answer.messages, answer.code).await;
                     return match self.is_begun {
                         true => RemoteOutcome::Open(self),
@@ -247,10 +248,14 @@ impl RemoteTransaction {
                 }
                 Progress::Unfinished => {
                     (has_run, self.is_begun) = (true, true);
-                    if let Err(Disconnected) = job.response.send_part(answer.messages).await {
+                    let sent = tokio::select! {
+                        sent = job.response.send_part(answer.messages) => sent,
+                        () = cancelled(&running.token) => Ok(()),
+                    };
+                    if let Err(Disconnected) = sent {
                         return RemoteOutcome::Closed;
                     }
-                    asked = self.ask(state, Action::Continue, Vec::new()).await;
+                    asked = self.ask(state, &running.token, Action::Continue, Vec::new()).await;
                 }
                 Progress::Lost | Progress::Refused if commits && has_run => {
                     return self.fail_unknown(job, "its answer did not arrive whole").await;
@@ -288,22 +293,66 @@ impl RemoteTransaction {
         }
     }
 
+    /// The outcome of a job for which the other server has not answered. `asked`: what has become of its
+    /// last request, and why that was cancelled.
+    async fn end_without_answer(
+        mut self,
+        state: &State,
+        job: Job,
+        (asked, cancellation): (Asked, Option<&'static str>),
+        Stage { action, commits, has_run }: Stage,
+    ) -> RemoteOutcome {
+        let is_first = action != Action::Run && !has_run;
+        if is_first && !matches!(asked, Asked::NoAnswer(_)) {
+            self.is_begun = false;
+        }
+        if commits && (has_run || matches!(asked, Asked::NoAnswer(_))) {
+            let why = match &asked {
+                Asked::NoAnswer(why) => why,
+                _ => "its answer did not arrive whole",
+            };
+            return self.fail_unknown(job, cancellation.unwrap_or(why)).await;
+        }
+        if let Some(reason) = cancellation {
+            return match action {
+                Action::Single => {
+                    RemoteOutcome::NotTaken(job, Error::new(ErrorKind::Cancelled, reason).into())
+                }
+                _ => RemoteOutcome::RolledBack(job, rolled_back(reason)),
+            };
+        }
+        let what = match asked {
+            Asked::NoAnswer(why) if is_first => {
+                let what = format!("{} did not answer: {why}; nothing was changed", self.place());
+                return RemoteOutcome::NotTaken(job, Error::new(ErrorKind::Unavailable, what).into());
+            }
+            Asked::NoAnswer(why) => format!("{} held it, and did not answer: {why}", self.place()),
+            Asked::NotSent if is_first => {
+                return RemoteOutcome::NotTaken(job, forwarding::not_sent().into());
+            }
+            _ if is_first => return RemoteOutcome::NotTaken(job, no_server(&state.options)),
+            _ => format!("{} held it, and cannot be reached", self.place()),
+        };
+        RemoteOutcome::RolledBack(job, rolled_back(&what))
+    }
+
     /// Sends a request, and waits for its answer: in a thread, of which few do so at a time.
-    async fn ask(&mut self, state: &State, action: Action, body: Vec<u8>) -> Asked {
-        let permit = tokio::time::timeout(self.time_max, state.remote_permits.acquire());
-        let Ok(Ok(_permit)) = permit.await else { return Asked::NotSent };
+    async fn ask(&mut self, state: &State, token: &CancelToken, action: Action, body: Vec<u8>) -> Asked {
+        let permit = tokio::select! {
+            permit = tokio::time::timeout(self.time_max, state.remote_permits.acquire()) => permit,
+            () = cancelled(token) => return Asked::NotSent,
+        };
+        let Ok(Ok(_permit)) = permit else { return Asked::NotSent };
         let mut headers = self.headers.clone();
         headers.insert(ACTION, HeaderValue::from_static(action.name()));
         let bytes = forwarding::message_bytes(FORWARDED_PATH, &headers, self.client, &body);
         drop(body);
-        let cancel = CancelToken::new();
-        let _guard = CancelOnDrop::new(cancel.clone());
         let sending = Sending {
             server: self.server.clone(),
             // A further request goes where the first one has gone, or nowhere.
             wait: if self.server.is_some() { Duration::ZERO } else { self.wait },
             time_max: self.time_max,
-            cancel,
+            cancel: token.clone(),
         };
         let cluster = Arc::clone(&self.cluster);
         let sent = self.runtime.spawn_blocking(move || forwarding::forward(&cluster, &bytes, &sending)).await;
@@ -318,11 +367,15 @@ impl RemoteTransaction {
         }
     }
 
-    /// Waits until this server shows what was committed before.
-    async fn catch_up(&self) {
+    /// Waits until this server shows what was committed before, or the token is cancelled.
+    async fn catch_up(&self, token: &CancelToken) {
         let cluster = Arc::clone(&self.cluster);
-        // A server that does not vote, or reaches no majority, shows it a little later.
-        _ = self.runtime.spawn_blocking(move || cluster.catch_up(CATCH_UP_MAX)).await;
+        let catching_up = self.runtime.spawn_blocking(move || cluster.catch_up(CATCH_UP_MAX));
+        tokio::select! {
+            // A server that does not vote, or reaches no majority, shows it a little later.
+            _ = catching_up => {}
+            () = cancelled(token) => {}
+        }
     }
 
     async fn fail_unknown(self, job: Job, why: &str) -> RemoteOutcome {

@@ -1,0 +1,158 @@
+//! Requests that the leader of a cluster executes for clients of other servers: how they end, and where they
+//! are listed.
+
+use super::client::{Client, ENDLESS, ENDLESS_RESULTS, args};
+use super::servers::{COUNT, Servers, count, number, shows, wait_until};
+use crate::common::{Reply, Running, request};
+use std::io::Write;
+use std::time::Duration;
+use uuid::Uuid;
+use vervet_server::ServerOptions;
+
+/// An endless change.
+fn endless_change() -> String {
+    format!("{ENDLESS}.addV('new')")
+}
+
+/// Only disconnections and stops end endless requests.
+fn patient(_: bool, options: &mut ServerOptions) {
+    options.limits.timeout = Duration::from_secs(600);
+}
+
+/// The number of the only request in the list of a server, once it is an endless one.
+#[track_caller]
+fn wait_for_listed(server: &Running) -> u64 {
+    let is_endless = |text: &str| text.contains("g.inject(1).repeat(");
+    let mut number = None;
+    wait_until(|| {
+        let list = server.get("/api/queries", &[]).expect(200).json();
+        let queries = list["queries"].as_array().expect("a list");
+        number = match &queries[..] {
+            [one] if one["kind"] == "gremlin" && one["text"].as_str().is_some_and(is_endless) => {
+                one["id"].as_u64()
+            }
+            _ => None,
+        };
+        number.is_some()
+    });
+    number.expect("it is listed")
+}
+
+fn stop(server: &Running, number: u64) {
+    server.send("DELETE", &format!("/api/queries/{number}"), &[], b"").expect(204);
+}
+
+/// Sends a request to `client` of `server`, and stops it there once it runs at the leader.
+fn send_and_stop(
+    servers: &Servers,
+    at: usize,
+    client: &mut Client,
+    text: &str,
+    session: Option<&str>,
+) -> Uuid {
+    let id = match session {
+        Some(name) => {
+            client.send("eval", "session", args([("gremlin", text.into()), ("session", name.into())]))
+        }
+        None => client.send("eval", "", args([("gremlin", text.into())])),
+    };
+    servers.running[0].wait_for("vervet_requests_running", 1.0);
+    stop(&servers.running[at], wait_for_listed(&servers.running[at]));
+    servers.running[0].wait_for("vervet_requests_running", 0.0);
+    servers.running[at].wait_for("vervet_requests_running", 0.0);
+    id
+}
+
+/// The disconnection of a client cancels its request at the leader also where a voter is on the way.
+#[test]
+fn requests_that_are_sent_on_twice_end_with_their_client() {
+    let servers = Servers::with_voters_and(4, patient);
+    servers.send_through_a_voter(3);
+    let leader = &servers.running[0];
+    let endless = endless_change();
+    let mut client = servers.client(3);
+    client.send("eval", "", args([("gremlin", endless.clone().into())]));
+    leader.wait_for("vervet_requests_running", 1.0);
+    drop(client);
+    leader.wait_for("vervet_requests_running", 0.0);
+    let mut client = servers.client(3);
+    client.in_session("s", "g.addV('new')").values();
+    client.send("eval", "session", args([("gremlin", ENDLESS.into()), ("session", "s".into())]));
+    leader.wait_for("vervet_requests_running", 1.0);
+    drop(client);
+    leader.wait_for("vervet_requests_running", 0.0);
+    leader.wait_for("vervet_gremlin_sessions", 0.0);
+    // Over HTTP, directly to the leader as well.
+    let body = format!("{{\"gremlin\": \"{endless}\"}}");
+    for at in [1, 3] {
+        let mut stream = servers.running[at].connect();
+        stream.write_all(&request("POST", "/gremlin", &[], body.as_bytes())).expect("it is sent");
+        leader.wait_for("vervet_requests_running", 1.0);
+        drop(stream);
+        leader.wait_for("vervet_requests_running", 0.0);
+    }
+    assert_eq!(count(&mut servers.client(0)), number(0));
+}
+
+/// Requests at the leader are in the list of the server of their client, too, and are stopped there.
+#[test]
+fn remote_requests_are_listed_and_stopped() {
+    let servers = Servers::with_voters_and(4, patient);
+    servers.send_through_a_voter(3);
+    let unknown = "and then the request was stopped by DELETE /api/queries";
+    let rolled_back = "was rolled back: the request was stopped by DELETE /api/queries";
+    for at in [1, 3] {
+        let mut client = servers.client(at);
+        let id = send_and_stop(&servers, at, &mut client, &endless_change(), None);
+        client.answer(id).refused(596, unknown);
+        // In a session: the leader rolls its transaction back.
+        client.in_session("s", "g.addV('new')").values();
+        let id = send_and_stop(&servers, at, &mut client, ENDLESS, Some("s"));
+        client.answer(id).refused(596, rolled_back);
+        servers.running[0].wait_for("vervet_gremlin_sessions", 0.0);
+        client.in_session("s", COUNT).refused(596, rolled_back);
+        client.transaction("s", "rollback").values();
+        // One that begins a transaction.
+        let id = send_and_stop(&servers, at, &mut client, &endless_change(), Some("s"));
+        client.answer(id).refused(596, rolled_back);
+        client.transaction("s", "rollback").values();
+        // One whose client does not read.
+        let many = format!("{ENDLESS_RESULTS}.sideEffect(addV('new'))");
+        let id = send_and_stop(&servers, at, &mut client, &many, None);
+        client.answer(id).refused(596, unknown);
+        // Over HTTP.
+        let body = format!("{{\"gremlin\": \"{}\"}}", endless_change());
+        let mut stream = servers.running[at].connect();
+        stream.write_all(&request("POST", "/gremlin", &[], body.as_bytes())).expect("it is sent");
+        servers.running[0].wait_for("vervet_requests_running", 1.0);
+        stop(&servers.running[at], wait_for_listed(&servers.running[at]));
+        let reply = Reply::read(stream, false).expect(503);
+        assert!(reply.text().contains(unknown), "{}", reply.text());
+        servers.running[0].wait_for("vervet_requests_running", 0.0);
+        // The session goes on.
+        client.in_session("s", "g.addV('new')").values();
+        client.transaction("s", "rollback").values();
+        assert_eq!(count(&mut client), number(0));
+    }
+}
+
+/// A server that ends cancels its requests at the leader as those here, and their clients get an answer.
+#[test]
+fn remote_requests_end_with_the_server_of_their_client() {
+    let servers = Servers::with_writer(|writes, options| {
+        patient(writes, options);
+        options.limits.shutdown_timeout = Duration::ZERO;
+    });
+    let mut client = servers.client(1);
+    client.in_session("s", "g.addV('new')").values();
+    let in_session = args([("gremlin", ENDLESS.into()), ("session", "s".into())]);
+    let session = client.send("eval", "session", in_session);
+    let single = client.send("eval", "", args([("gremlin", endless_change().into())]));
+    servers.running[0].wait_for("vervet_requests_running", 2.0);
+    servers.running[1].stopper.stop();
+    client.answer(session).refused(596, "was rolled back: this server is ending");
+    client.answer(single).refused(596, "outcome of this change is unknown");
+    servers.running[0].wait_for("vervet_requests_running", 0.0);
+    servers.running[0].wait_for("vervet_gremlin_sessions", 0.0);
+    shows(&mut servers.client(2), number(0));
+}
