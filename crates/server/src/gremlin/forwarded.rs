@@ -27,7 +27,7 @@ use super::sessionless;
 use super::socket::read_request;
 use super::transactions::{ForwardedTransactions, Listed};
 use crate::context::RequestContext;
-use crate::forwarding::{DELIVERY, NOT_ANSWERED};
+use crate::forwarding::{DELIVERY, NOT_ANSWERED, wait_for_shown};
 use crate::http::reply::{Failure, Outcome, Reply, full, set};
 use crate::http::request::{FORWARDED_BYTES, read_body};
 use crate::state::{State, overloaded};
@@ -286,6 +286,7 @@ async fn answer_checked(context: &RequestContext<'_>, body: Incoming) -> Outcome
         }
         Action::Begin | Action::Single => {
             let (repeated, message) = read_messages(&body)?;
+            wait_for_shown(state, headers).await?;
             if action == Action::Begin && state.acquire_session_permit().is_none() {
                 return Err(overloaded(&session::too_many(state), 1));
             }

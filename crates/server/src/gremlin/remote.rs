@@ -13,10 +13,10 @@
 //! 2. A transaction that is lost was rolled back: only its own requests commit it, and they are sent once.
 //!    The outcome of a request that commits is unknown if its response is lost, and the client is told so.
 //! 3. Dropping a transaction rolls it back at the other server; if that is unreachable, its idle time does.
-//! 4. What the client has seen never goes back: it gets responses once this server shows the graph with which
-//!    the transaction has begun there, and what it has committed, as far as this server votes. The leader may
-//!    publish a commit a moment after this server has shown it, so only what a transaction reads again, or
-//!    has made, is sure to be there at its begin.
+//! 4. What the client has seen never goes back. A transaction begins at the other server once that shows the
+//!    newest commit of this one (`forwarding::wait_for_shown`). The client gets responses once this server
+//!    shows the graph with which the transaction has begun there, and what it has committed, as far as this
+//!    server votes.
 
 use super::access::Access;
 use super::error::{GremlinError, SUCCESS};
@@ -345,7 +345,10 @@ impl RemoteTransaction {
         let Ok(Ok(_permit)) = permit else { return Asked::NotSent };
         let mut headers = self.headers.clone();
         headers.insert(ACTION, HeaderValue::from_static(action.name()));
-        let bytes = forwarding::message_bytes(FORWARDED_PATH, &headers, self.client, &body);
+        // The other server begins with a graph that has it.
+        let begins = matches!(action, Action::Begin | Action::Single);
+        let shown = begins.then(|| state.database.newest_commit());
+        let bytes = forwarding::message_bytes(FORWARDED_PATH, &headers, self.client, shown, &body);
         drop(body);
         let sending = Sending {
             server: self.server.clone(),
@@ -406,7 +409,8 @@ impl Drop for RemoteTransaction {
         }
         let mut headers = std::mem::take(&mut self.headers);
         headers.insert(ACTION, HeaderValue::from_static(Action::Close.name()));
-        let bytes: Arc<[u8]> = forwarding::message_bytes(FORWARDED_PATH, &headers, self.client, &[]).into();
+        let bytes = forwarding::message_bytes(FORWARDED_PATH, &headers, self.client, None, &[]);
+        let bytes: Arc<[u8]> = bytes.into();
         let (cluster, server) = (Arc::clone(&self.cluster), self.server.take());
         // If it does not arrive, the idle time of the transaction ends it.
         let close = async move {

@@ -1,13 +1,18 @@
-//! Requests that the leader of a cluster executes for clients of other servers: how they end, and where they
-//! are listed.
+//! Requests that the leader of a cluster executes for clients of other servers: how they end, where they are
+//! listed, and which graph they see.
 
 use super::client::{Client, ENDLESS, ENDLESS_RESULTS, args};
-use super::servers::{COUNT, Servers, count, number, shows, wait_until};
+use super::servers::{COUNT, PATIENCE, Servers, count, number, shows, wait_until};
+use crate::cluster::cluster;
 use crate::common::{Reply, Running, request};
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
+use vervet::Database;
+use vervet_cluster::InitOptions;
 use vervet_server::ServerOptions;
+use vervet_tinkerpop::Format;
 
 /// An endless change.
 fn endless_change() -> String {
@@ -155,4 +160,100 @@ fn remote_requests_end_with_the_server_of_their_client() {
     servers.running[0].wait_for("vervet_requests_running", 0.0);
     servers.running[0].wait_for("vervet_gremlin_sessions", 0.0);
     shows(&mut servers.client(2), number(0));
+}
+
+/// A request of another server for the leader, of which it executes this script. `more`: further headers.
+fn forwarded(action: &str, script: &str, more: &str) -> Vec<u8> {
+    let message = format!(
+        "{{\"requestId\":\"{}\",\"op\":\"eval\",\"processor\":\"\",\"args\":{{\"gremlin\":\"{script}\"}}}}",
+        Uuid::from_u128(1)
+    );
+    let length = u32::try_from(message.len()).expect("it is short");
+    let body = [&[1][..], &length.to_le_bytes(), message.as_bytes()].concat();
+    let head = format!(
+        "127.0.0.1 false\nPOST /gremlin/forwarded HTTP/1.0\r\nvervet-action: {action}\r\nvervet-hops: 1\r\n\
+         vervet-transaction: {:032x}\r\n{more}content-length: {}\r\n\r\n",
+        body.len(),
+        body.len()
+    );
+    [head.as_bytes(), &body].concat()
+}
+
+/// Sends a request to the leader as another server does; its answer.
+fn forward(servers: &Servers, request: &[u8]) -> String {
+    let leader = servers.clusters[0].map().server.clone();
+    let answer = servers.clusters[1].forward(&leader, request).expect("it is sent").expect("an answer");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// A server names the newest commit that it shows in requests that begin a transaction.
+#[test]
+fn requests_name_the_newest_commit_of_their_server() {
+    let database = Database::in_memory();
+    let mut made = InitOptions::on_host(2, 4, "127.0.0.1", (0, 0));
+    made.writer = Some("a".to_owned());
+    let (clusters, _folder) = cluster(&database, made);
+    let (sender, requests) = std::sync::mpsc::channel();
+    clusters[0].on_forwarded(Box::new(move |request| {
+        sender.send(String::from_utf8_lossy(request).into_owned()).expect("the test waits");
+        let answer = "HTTP/1.0 200 OK\r\nvervet-progress: open\r\ncontent-length: 0\r\n\r\n";
+        Ok(answer.as_bytes().to_vec())
+    }));
+    let server = Running::start(clusters[1].database(), |options| {
+        options.cluster = Some(Arc::clone(&clusters[1]));
+    });
+    for _ in 0..3 {
+        clusters[0].database().gremlin("g.addV('new')").expect("a change");
+    }
+    let newest = clusters[0].database().newest_commit();
+    wait_until(|| clusters[1].database().newest_commit() == newest);
+    let named = format!("vervet-shown: {newest}\r\n");
+    let mut client = Client::new(&server, Format::GraphBinary1);
+    let in_session = || args([("gremlin", "g.addV('new')".into()), ("session", "s".into())]);
+    for action in ["begin", "run"] {
+        client.send("eval", "session", in_session());
+        let request = requests.recv_timeout(PATIENCE).expect("it is sent on");
+        assert!(request.contains(&format!("vervet-action: {action}\r\n")), "{request}");
+        assert_eq!(request.contains(&named), action == "begin", "{request}");
+    }
+    client.send("eval", "", args([("gremlin", "g.addV('new')".into())]));
+    let request = requests.recv_timeout(PATIENCE).expect("it is sent on");
+    assert!(request.contains("vervet-action: single\r\n") && request.contains(&named), "{request}");
+    // Over HTTP the header of a client is not sent on.
+    server.update("INSERT DATA { <urn:a> <urn:b> 1 }", &["vervet-shown: 99"]).expect(200);
+    let request = std::iter::from_fn(|| requests.recv_timeout(PATIENCE).ok())
+        .find(|request| request.contains("/update"));
+    let request = request.expect("it is sent on");
+    assert!(request.contains(&named) && request.matches("vervet-shown").count() == 1, "{request}");
+}
+
+/// The leader executes a request once it shows what the client has seen at its own server.
+#[test]
+fn the_leader_waits_for_what_the_client_has_seen() {
+    let servers = Servers::with_writer(|_, _| ());
+    let leading = servers.clusters[0].database();
+    let next = format!("vervet-shown: {}\r\n", leading.newest_commit().0 + 1);
+    // It does not come.
+    for action in ["begin", "single"] {
+        let answer = forward(&servers, &forwarded(action, "g.addV('new')", &next));
+        assert!(answer.starts_with("HTTP/1.0 503"), "{answer}");
+        assert!(
+            answer.contains("vervet-progress: refused") && answer.contains("does not show commit"),
+            "{answer}"
+        );
+    }
+    let update = format!(
+        "127.0.0.1 false\nPOST /update HTTP/1.0\r\nvervet-hops: 1\r\n{next}\
+         content-type: application/sparql-update\r\ncontent-length: 30\r\n\r\nINSERT DATA {{ <urn:a> a <urn:b> }}"
+    );
+    let answer = forward(&servers, update.as_bytes());
+    assert!(answer.starts_with("HTTP/1.0 503") && answer.contains("does not show commit"), "{answer}");
+    servers.running[0].wait_for("vervet_gremlin_sessions", 0.0);
+    // It comes meanwhile.
+    let answer = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| forward(&servers, &forwarded("single", COUNT, &next)));
+        leading.gremlin("g.addV('new')").expect("a change");
+        waiting.join().expect("no panic")
+    });
+    assert!(answer.contains("vervet-progress: closed") && answer.contains("[1]"), "{answer}");
 }

@@ -13,7 +13,7 @@ use vervet_server::ServerOptions;
 use vervet_tinkerpop::Format;
 
 pub(super) const COUNT: &str = "g.V().hasLabel('new').count()";
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Servers of a cluster. The first one takes changes.
 pub(super) struct Servers {
