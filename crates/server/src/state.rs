@@ -13,6 +13,7 @@ use crate::commit_waits::CommitWaits;
 use crate::gremlin::transactions::ForwardedTransactions;
 use crate::http::reply::{Failure, Outcome};
 use crate::network::body_memory::BodyMemory;
+use crate::network::io_threads::TaskSpawner;
 use crate::operations::feed_streams::FeedStreams;
 use crate::operations::metrics::{GaugeGuard, Metrics};
 use crate::operations::readiness::Readiness;
@@ -26,9 +27,10 @@ use hyper::header::RETRY_AFTER;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinHandle;
 use vervet::{CancelToken, Database};
 use vervet_model::lock;
 
@@ -53,6 +55,8 @@ pub(crate) struct State {
     pub(crate) forwarded: Arc<ForwardedTransactions>,
     /// Of requests of transactions at another server, each of which has a blocking thread.
     pub(crate) remote_permits: Arc<Semaphore>,
+    /// The I/O threads, once they run.
+    pub(crate) tasks: Arc<OnceLock<TaskSpawner>>,
     pub(crate) feed_streams: Arc<FeedStreams>,
     pub(crate) body_memory: Arc<BodyMemory>,
     /// Open connections by client network.
@@ -94,6 +98,7 @@ impl State {
             session_permits: Arc::new(Semaphore::new(options.limits.sessions)),
             body_memory,
             forwarded: Arc::default(),
+            tasks: Arc::default(),
             remote_permits: Arc::new(Semaphore::new(REMOTE_MAX)),
             addresses: Arc::default(),
             registry: Arc::default(),
@@ -129,6 +134,7 @@ impl State {
             heavy_permits: Arc::clone(&self.heavy_permits),
             session_permits: Arc::clone(&self.session_permits),
             forwarded: Arc::clone(&self.forwarded),
+            tasks: Arc::clone(&self.tasks),
             remote_permits: Arc::clone(&self.remote_permits),
             feed_streams: Arc::clone(&self.feed_streams),
             body_memory,
@@ -185,6 +191,11 @@ impl State {
     pub(crate) fn acquire_session_permit(&self) -> Option<(OwnedSemaphorePermit, GaugeGuard)> {
         let permit = Arc::clone(&self.session_permits).try_acquire_owned().ok()?;
         Some((permit, GaugeGuard::new(&self.metrics.sessions)))
+    }
+
+    /// Spawns a task on an I/O thread.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        self.tasks.get().expect("requests come once the I/O threads run").spawn(task)
     }
 
     /// Counts a connection of a client network; `None` at its limit.

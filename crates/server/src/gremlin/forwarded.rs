@@ -164,7 +164,7 @@ impl ForwardedTransaction {
 
     fn run_session(self: &Arc<Self>, queue: UnboundedReceiver<Job>) {
         let end = EndOfTurns(Arc::clone(self));
-        let task = tokio::spawn(async move { session::run(Arc::clone(&end.0), queue).await });
+        let task = self.state.spawn(async move { session::run(Arc::clone(&end.0), queue).await });
         *lock(&self.task) = Some(task.abort_handle());
     }
 
@@ -212,7 +212,7 @@ impl ForwardedTransaction {
                 }
             }
             None => {
-                let task = tokio::spawn(sessionless::run(Arc::clone(self), job));
+                let task = self.state.spawn(sessionless::run(Arc::clone(self), job));
                 *lock(&self.task) = Some(task.abort_handle());
             }
         }

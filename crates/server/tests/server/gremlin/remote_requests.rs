@@ -1,13 +1,18 @@
 //! Requests that the leader of a cluster executes for clients of other servers: how they end, where they are
-//! listed, and which graph they see.
+//! listed, which graph they see, and what they occupy.
 
 use super::client::{Client, ENDLESS, ENDLESS_RESULTS, args};
 use super::servers::{COUNT, PATIENCE, Servers, count, number, shows, wait_until};
 use crate::cluster::cluster;
 use crate::common::{Reply, Running, request};
+use std::fmt::Debug;
 use std::io::Write;
-use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 use uuid::Uuid;
 use vervet::Database;
 use vervet_cluster::InitOptions;
@@ -173,7 +178,7 @@ fn forwarded(action: &str, script: &str, more: &str) -> Vec<u8> {
     let head = format!(
         "127.0.0.1 false\nPOST /gremlin/forwarded HTTP/1.0\r\nvervet-action: {action}\r\nvervet-hops: 1\r\n\
          vervet-transaction: {:032x}\r\n{more}content-length: {}\r\n\r\n",
-        body.len(),
+        1,
         body.len()
     );
     [head.as_bytes(), &body].concat()
@@ -256,4 +261,63 @@ fn the_leader_waits_for_what_the_client_has_seen() {
         waiting.join().expect("no panic")
     });
     assert!(answer.contains("vervet-progress: closed") && answer.contains("[1]"), "{answer}");
+}
+
+/// Sends the names of the threads that log a text.
+struct LoggingThreads {
+    text: &'static str,
+    names: Mutex<Sender<Option<String>>>,
+}
+
+/// Whether a field has the text.
+struct HasText(&'static str, bool);
+
+impl Visit for HasText {
+    fn record_debug(&mut self, _: &Field, value: &dyn Debug) {
+        self.1 |= format!("{value:?}").contains(self.0);
+    }
+}
+
+impl Subscriber for LoggingThreads {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("vervet_server::gremlin")
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut found = HasText(self.text, false);
+        event.record(&mut found);
+        if found.1 {
+            let name = std::thread::current().name().map(str::to_owned);
+            self.names.lock().expect("no panic").send(name).expect("the test waits");
+        }
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// The thread that accepts connections executes no part of a session.
+#[test]
+fn sessions_for_other_servers_run_on_io_threads() {
+    let servers = Servers::with_writer(|_, _| ());
+    let (names, threads) = std::sync::mpsc::channel();
+    let text = "unknown_step_that_is_logged";
+    let subscriber = LoggingThreads { text, names: Mutex::new(names) };
+    // No other test has one.
+    tracing::subscriber::set_global_default(subscriber).expect("the only one");
+    for action in ["single", "begin"] {
+        let answer = forward(&servers, &forwarded(action, &format!("g.{text}()"), ""));
+        assert!(answer.contains("vervet-code: 597"), "{answer}");
+        let thread = threads.recv_timeout(PATIENCE).expect("it is logged");
+        assert_eq!(thread.as_deref(), Some("vervet-server"), "{action}");
+    }
 }
