@@ -280,6 +280,8 @@ impl Server {
             notify(READY);
         }
         if let Some(cluster) = &settings.borrow().state.options.cluster {
+            let end_idle = gremlin::end_idle_transactions(settings.subscribe());
+            drop(settings.borrow().state.spawn(end_idle));
             // The cluster may outlive this server, whose state refers to it.
             let (settings, runtime) = (Arc::downgrade(&settings), tokio::runtime::Handle::current());
             cluster.on_forwarded(Box::new(move |request| {

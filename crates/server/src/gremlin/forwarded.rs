@@ -11,7 +11,8 @@
 //! 2. A transaction has one request at a time. Its end, or that of a request whose sender has gone, removes
 //!    it from the list, and rolls it back if it is open.
 //! 3. It ends here once it is idle for [`crate::Limits::session_timeout`], or this server does not take
-//!    changes any more.
+//!    changes any more. [`end_idle`] also ends one whose sender does not ask for the rest of a response.
+//! 4. Messages that wait for their sender count against [`crate::Limits::bodies_bytes`].
 
 use super::access::Access;
 use super::authorize;
@@ -30,6 +31,7 @@ use crate::context::RequestContext;
 use crate::forwarding::{DELIVERY, NOT_ANSWERED, wait_for_shown};
 use crate::http::reply::{Failure, Outcome, Reply, full, set};
 use crate::http::request::{FORWARDED_BYTES, read_body};
+use crate::settings::Settings;
 use crate::state::{State, overloaded};
 use hyper::StatusCode;
 use hyper::body::Incoming;
@@ -52,6 +54,12 @@ const PART_TIME: Duration = Duration::from_millis(500);
 
 /// Longest message that is sent on: it has room in an answer between servers, behind others.
 const MESSAGE_BYTES_MAX: usize = 13 << 20;
+
+/// Time between two looks for transactions that are over: a part of the time after which they are, …
+const LOOKS_PER_TIMEOUT: u32 = 4;
+
+/// … within these bounds.
+const LOOK_INTERVALS: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(10)];
 
 /// What the session of a transaction does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -183,7 +191,8 @@ impl ForwardedTransaction {
             return Err(overloaded("the memory for messages is exhausted", 1));
         }
         let resources = RequestResources { _request_permits: None, _memory: memory };
-        let mut response = PendingResponse::new(&self.state, out, &self.client, message.is_text);
+        let response = PendingResponse::new(&self.state, out, &self.client, message.is_text);
+        let mut response = response.counted();
         let request = read_request(&self.state, message.bytes, message.is_text, &mut response).await;
         let arguments = match request.and_then(JobArguments::of) {
             Ok(arguments) => arguments,
@@ -255,6 +264,18 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
+/// Ends transactions that are over ([`Listed::is_over`]) for as long as the server runs.
+pub(crate) async fn end_idle(settings: watch::Receiver<Settings>) {
+    let [interval_min, interval_max] = LOOK_INTERVALS;
+    loop {
+        let state = Arc::clone(&settings.borrow().state);
+        let timeout = state.options.limits.session_timeout;
+        state.forwarded.end_over(timeout);
+        drop(state);
+        tokio::time::sleep((timeout / LOOKS_PER_TIMEOUT).clamp(interval_min, interval_max)).await;
+    }
+}
+
 /// Handles a request of another server of the cluster.
 pub(crate) async fn answer(context: &RequestContext<'_>, body: Incoming) -> Outcome {
     answer_checked(context, body).await.map_err(|failure| match failure.is_elsewhere() {
@@ -292,7 +313,7 @@ async fn answer_checked(context: &RequestContext<'_>, body: Incoming) -> Outcome
             }
             let host = headers.get(CLIENT).and_then(|host| host.to_str().ok()).unwrap_or_default();
             let transaction = ForwardedTransaction::new(state, access, host, action == Action::Begin);
-            all.add(&name, Arc::clone(&transaction), state.options.limits.session_timeout);
+            all.add(&name, Arc::clone(&transaction));
             run(context, (&name, &transaction), repeated, Some(message)).await
         }
         Action::Run | Action::Continue => {

@@ -263,6 +263,53 @@ fn the_leader_waits_for_what_the_client_has_seen() {
     assert!(answer.contains("vervet-progress: closed") && answer.contains("[1]"), "{answer}");
 }
 
+/// A sender that asks for a part of a response, and then for no more, leaves nothing behind at the leader.
+/// Only the idle time ends these requests: no other one comes, and nothing else is as short.
+#[test]
+fn abandoned_responses_end_after_the_idle_time() {
+    let servers = Servers::with_writer(|writes, options| {
+        patient(writes, options);
+        if writes {
+            options.limits.session_timeout = Duration::from_secs(1);
+            options.limits.write_timeout = Duration::from_secs(600);
+        }
+    });
+    let leader = &servers.running[0];
+    for action in ["single", "begin"] {
+        let answer = forward(&servers, &forwarded(action, ENDLESS_RESULTS, ""));
+        assert!(answer.contains("vervet-progress: unfinished"), "{answer}");
+        leader.wait_for("vervet_requests_running", 0.0);
+        leader.wait_for("vervet_gremlin_sessions", 0.0);
+        let answer = forward(&servers, &forwarded("continue", "", ""));
+        assert!(answer.contains("vervet-progress: lost"), "{answer}");
+    }
+}
+
+/// Messages that wait for their sender count against the memory for messages.
+#[test]
+fn waiting_responses_have_a_share_of_the_memory_for_messages() {
+    let servers = Servers::with_writer(|writes, options| {
+        patient(writes, options);
+        let limits = &mut options.limits;
+        if writes {
+            (limits.text_bytes, limits.document_bytes, limits.bodies_bytes) = (1 << 20, 1 << 20, 1 << 20);
+            limits.queue_timeout = Duration::from_millis(100);
+            limits.write_timeout = Duration::from_secs(600);
+        }
+    });
+    // Messages of 256 KiB and more: three of them leave no room for a request of this length.
+    let endless = format!("g.inject('{}').repeat(identity()).emit()", "x".repeat(60_000));
+    let long = format!("g.inject('{}').addV('new')", "x".repeat(400_000));
+    let mut client = servers.client(1);
+    client.eval(&long).values();
+    let answer = forward(&servers, &forwarded("single", &endless, ""));
+    assert!(answer.contains("vervet-progress: unfinished"), "{}", answer.len());
+    wait_until(|| client.eval(&long).message().contains("the memory for request bodies is exhausted"));
+    let answer = forward(&servers, &forwarded("close", "", ""));
+    assert!(answer.contains("vervet-progress: closed"), "{answer}");
+    wait_until(|| client.eval(&long).code() == 200);
+}
+
 /// Sends the names of the threads that log a text.
 struct LoggingThreads {
     text: &'static str,
