@@ -296,7 +296,6 @@ async fn answer_checked(context: &RequestContext<'_>, body: Incoming) -> Outcome
             return Ok(reply(Progress::Lost, 0, Vec::new()));
         }
         // The server that takes changes may hold it.
-        context.keep_body(&body);
         return Err(state.options.refuse_changes());
     }
     let lost = || Ok(reply(Progress::Lost, 0, Vec::new()));

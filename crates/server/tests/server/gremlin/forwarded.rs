@@ -229,13 +229,7 @@ fn a_transaction_ends_with_its_leader() {
         client.in_session("s", "g.addV('new')").values();
     }
     assert_eq!(idle.in_session("r", COUNT).values(), [number(0)]);
-    let separate = |plan: FaultPlan| {
-        for other in [1, 2] {
-            let name = &servers.clusters[other].map().server;
-            servers.clusters[0].voting_faults(name).expect("a voter").set(plan.clone());
-        }
-    };
-    separate(cut());
+    servers.disturb_leader(&cut());
     wait_until(|| servers.clusters[1..].iter().any(|cluster| cluster.takes_changes()));
     wait_until(|| !servers.clusters[0].takes_changes());
     // Transactions that only read go on.
@@ -245,7 +239,7 @@ fn a_transaction_ends_with_its_leader() {
     client.in_session("s", COUNT).refused(596, "rolled back");
     client.transaction("s", "commit").refused(596, "rolled back");
     idle.transaction("s", "commit").refused(596, &words);
-    separate(FaultPlan::default());
+    servers.disturb_leader(&FaultPlan::default());
     for client in [&mut client, &mut idle] {
         let again = "g.addV('new').property('again', true).iterate()";
         client.in_session("s", again).values();

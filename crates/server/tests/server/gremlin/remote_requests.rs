@@ -2,7 +2,7 @@
 //! listed, which graph they see, and what they occupy.
 
 use super::client::{Client, ENDLESS, ENDLESS_RESULTS, args};
-use super::servers::{COUNT, PATIENCE, Servers, count, number, shows, wait_until};
+use super::servers::{COUNT, PATIENCE, Servers, count, cut, number, shows, wait_until};
 use crate::cluster::cluster;
 use crate::common::{Reply, Running, request};
 use std::fmt::Debug;
@@ -16,6 +16,7 @@ use tracing::{Event, Metadata, Subscriber};
 use uuid::Uuid;
 use vervet::Database;
 use vervet_cluster::InitOptions;
+use vervet_peer::FaultPlan;
 use vervet_server::ServerOptions;
 use vervet_tinkerpop::Format;
 
@@ -261,6 +262,33 @@ fn the_leader_waits_for_what_the_client_has_seen() {
         waiting.join().expect("no panic")
     });
     assert!(answer.contains("vervet-progress: closed") && answer.contains("[1]"), "{answer}");
+}
+
+/// A request that waits for a permit while its server is deposed is sent on with its body.
+#[test]
+fn a_request_that_waits_at_a_deposed_leader_is_sent_on_whole() {
+    let servers = Servers::with_voters_and(3, |_, options| {
+        options.limits.requests = 1;
+        options.limits.queue_timeout = PATIENCE;
+    });
+    let leader = &servers.running[0];
+    let json = ["content-type: application/json"];
+    servers.disturb_leader(&cut());
+    let made = std::thread::scope(|scope| {
+        // Its commit waits for a majority, with the only permit.
+        let update = scope.spawn(|| leader.update("INSERT DATA { <urn:a> <urn:b> 1 }", &[]));
+        wait_until(|| leader.metric("vervet_requests_running") == 1.0 || update.is_finished());
+        let reply = leader.send("POST", "/gremlin", &json, br#"{"gremlin": "g.addV('new').count()"}"#);
+        update.join().expect("no panic");
+        let text = reply.text();
+        // It may begin here in the moment in which the server is deposed.
+        let refusals = ["this server does not lead any more", "changes of this graph go to server"];
+        let is_refused = refusals.iter().any(|refusal| text.contains(refusal));
+        assert!(is_refused || reply.status == 200 && text.contains("\"data\":[1]"), "{text}");
+        usize::from(!is_refused)
+    });
+    servers.disturb_leader(&FaultPlan::default());
+    shows(&mut servers.client(1), number(made));
 }
 
 /// A sender that asks for a part of a response, and then for no more, leaves nothing behind at the leader.

@@ -93,6 +93,14 @@ impl Servers {
         wait_until(|| self.clusters[from].taker().is_some_and(|taker| taker != leader));
     }
 
+    /// Does this to the messages of the first server to the other voters of three.
+    pub(super) fn disturb_leader(&self, plan: &FaultPlan) {
+        for other in [1, 2] {
+            let name = &self.clusters[other].map().server;
+            self.clusters[0].voting_faults(name).expect("a voter").set(plan.clone());
+        }
+    }
+
     /// Does this to the requests of one server to another.
     pub(super) fn disturb(&self, from: usize, to: usize, plan: FaultPlan) {
         let faults = self.clusters[from].faults(&self.clusters[to].map().server).expect("a peer");
