@@ -251,12 +251,12 @@ impl ForwardedTransaction {
 }
 
 /// Ends a transaction whose request does not get to its end.
-struct EndOnDrop<'t> {
+struct EndTransactionOnDrop<'t> {
     of: &'t ForwardedTransactions,
     name: Option<&'t str>,
 }
 
-impl Drop for EndOnDrop<'_> {
+impl Drop for EndTransactionOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(name) = self.name {
             _ = self.of.end(name);
@@ -344,7 +344,7 @@ async fn run(
     let Ok(mut response) = transaction.response.try_lock() else {
         return Err(Failure::bad("the transaction runs another request"));
     };
-    let mut end = EndOnDrop { of: &context.state.forwarded, name: Some(name) };
+    let mut end = EndTransactionOnDrop { of: &context.state.forwarded, name: Some(name) };
     *lock(&transaction.used) = Instant::now();
     for message in repeated {
         if !transaction.repeat(message).await? {

@@ -89,8 +89,8 @@ enum Asked {
     /// Why there is no answer.
     NoAnswer(String),
     Answered(Answer),
-    /// A refusal: of a server of an earlier version, or of one that knows no leader.
-    Unknown,
+    /// The server that has answered has not executed it: it is of an earlier version, or knows no leader.
+    NotExecuted,
 }
 
 /// How far an exchange with the other server has come.
@@ -426,7 +426,7 @@ impl Drop for RemoteTransaction {
                 let send = move || forwarding::forward(&cluster, &bytes, &sending);
                 let sent = tokio::task::spawn_blocking(send).await;
                 // Not of a server on the way, which has not reached it.
-                let is_final = |asked| matches!(asked, Asked::Answered(_) | Asked::Unknown);
+                let is_final = |asked| matches!(asked, Asked::Answered(_) | Asked::NotExecuted);
                 if let Ok(Forwarded::Answer { bytes, .. }) = sent
                     && read_answer(&bytes).is_some_and(is_final)
                 {
@@ -448,7 +448,7 @@ fn read_answer(bytes: &[u8]) -> Option<Asked> {
         return Some(match delivery {
             Some(NOT_DELIVERED) => Asked::NotSent,
             Some(NOT_ANSWERED) => Asked::NoAnswer(text(body)),
-            _ => Asked::Unknown,
+            _ => Asked::NotExecuted,
         });
     };
     let code = headers.get(CODE).and_then(|code| code.to_str().ok()?.parse().ok()).unwrap_or(SUCCESS);
@@ -482,9 +482,9 @@ mod tests {
     #[test]
     fn answers_say_what_has_become_of_a_request() {
         let not_found = asked("404 Not Found\r\ncontent-type: text/plain", "error: there is nothing here\n");
-        assert!(matches!(not_found, Some(Asked::Unknown)));
+        assert!(matches!(not_found, Some(Asked::NotExecuted)));
         let refused = asked("403 Forbidden", "error: changes of this graph go to server b, which leads\n");
-        assert!(matches!(refused, Some(Asked::Unknown)));
+        assert!(matches!(refused, Some(Asked::NotExecuted)));
         let none = asked("503 Service Unavailable\r\nvervet-delivery: none", "error: it cannot be reached\n");
         assert!(matches!(none, Some(Asked::NotSent)));
         let lost = asked("503 Service Unavailable\r\nvervet-delivery: no-answer", "error: it is silent\n");
