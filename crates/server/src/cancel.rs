@@ -1,6 +1,10 @@
-//! Cancellation of a request whose client has disconnected.
+//! Cancellation of a request whose client has disconnected, and waits that end with it.
 
+use std::time::Duration;
 use vervet::CancelToken;
+
+/// How often a task checks whether the request for which it waits was cancelled.
+pub(crate) const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Cancels a request on drop, unless disarmed: its client has disconnected.
 #[derive(Debug)]
@@ -15,6 +19,13 @@ impl CancelOnDrop {
     /// Disarms the guard: the request has finished.
     pub(crate) fn disarm(&mut self) {
         self.0 = None;
+    }
+}
+
+/// Completes once the token is cancelled, within about [`CHECK_INTERVAL`].
+pub(crate) async fn cancelled(token: &CancelToken) {
+    while !token.is_cancelled() {
+        tokio::time::sleep(CHECK_INTERVAL).await;
     }
 }
 

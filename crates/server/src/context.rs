@@ -12,9 +12,10 @@ use crate::state::State;
 use bytes::Bytes;
 use hyper::http::request::Parts;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+use vervet_model::lock;
 
-/// Who sends a request.
+/// The client of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
     pub(crate) peer: IpAddr,
@@ -44,15 +45,12 @@ pub(crate) struct RequestContext<'a> {
 }
 
 impl RequestContext<'_> {
-    /// Holds the memory of the body until the end of the request.
-    pub(crate) fn hold_body_reservation(&self, body_reservation: BodyReservation) {
-        *self.body_reservation.lock().unwrap_or_else(PoisonError::into_inner) = Some(body_reservation);
-    }
-
-    /// Keeps the body for a server that takes changes, if this one does not.
-    pub(crate) fn keep_body(&self, body: &Bytes) {
-        if self.state.options.forwards() {
-            *self.body.lock().unwrap_or_else(PoisonError::into_inner) = Some(body.clone());
+    /// Holds the memory of the body until the end of the request, and the body itself for the server that
+    /// takes changes: this one may be deposed before it executes the request.
+    pub(crate) fn hold_body(&self, body: &Bytes, body_reservation: BodyReservation) {
+        *lock(&self.body_reservation) = Some(body_reservation);
+        if self.state.options.may_forward() {
+            *lock(&self.body) = Some(body.clone());
         }
     }
 

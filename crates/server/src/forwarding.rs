@@ -9,13 +9,17 @@
 //! uses the same connection for its own messages ([`forward`], `gremlin::remote`).
 //! # Invariants
 //! A request is sent on twice at most: by a server that does not vote to a voter, and by that to the leader.
+//! The end of the connection of its client cancels it at each of them. It names the newest commit that the
+//! server of its client showed, and is executed on a graph with that commit ([`wait_for_shown`]).
 //! An error says whether the change may have taken effect. A request that no server has taken waits for the
 //! next leader, so a server that ends, or dies, fails none that it has not got.
 
+use crate::cancel::CHECK_INTERVAL;
 use crate::context::{Client, RequestContext};
 use crate::http::reply::{Body, Failure, Outcome, Reply};
+use crate::operations::metrics::RequestKind;
 use crate::options::Limits;
-use crate::state::overloaded;
+use crate::state::{State, overloaded};
 use hyper::body::Incoming;
 use hyper::header::{
     CONNECTION, CONTENT_LENGTH, DATE, EXPECT, HeaderMap, HeaderName, HeaderValue, ORIGIN, TRANSFER_ENCODING,
@@ -28,12 +32,18 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::net::IpAddr;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use vervet::{CancelToken, Timestamp};
 use vervet_cluster::Cluster;
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
+
+/// The number of the newest commit that the server of the client showed when it sent a request on.
+const SHOWN: HeaderName = HeaderName::from_static("vervet-shown");
+
+/// Time between two looks at the newest commit.
+const SHOWN_INTERVAL: Duration = Duration::from_millis(1);
 
 /// How often a request was sent on.
 const HOPS: HeaderName = HeaderName::from_static("vervet-hops");
@@ -56,11 +66,8 @@ pub(crate) const LEADER_WAIT: Duration = Duration::from_secs(5);
 /// … for which a thread looks after this time.
 const LEADER_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Longest wait for a change to be visible here.
+/// Longest wait for a change to be visible at a server.
 pub(crate) const CATCH_UP_MAX: Duration = Duration::from_secs(5);
-
-/// How often a server that answers a request checks whether its sender still waits.
-const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Whether a request that failed has reached a server that takes changes, for the servers on its way.
 pub(crate) const DELIVERY: HeaderName = HeaderName::from_static("vervet-delivery");
@@ -93,9 +100,13 @@ pub(crate) async fn send_on(context: &RequestContext<'_>, refused: Failure) -> O
         return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, what));
     }
     let client = Client { peer: context.caller.peer, tls: context.tls, is_forwarded: true };
-    let bytes = request_bytes(context.parts, client, hops, &body);
+    // The first server that sends the request on is that of the client.
+    let shown = (!context.is_forwarded).then(|| context.state.database.newest_commit());
+    let bytes = request_bytes(context.parts, (client, hops), shown, &body);
     let time_max = context.state.options.limits.timeout.saturating_add(EXTRA_TIME);
-    let sending = Sending { server: None, wait: LEADER_WAIT, time_max, cancelled: Arc::default() };
+    let running = context.state.register_remote(context.describe(&description_text(context, &body)));
+    let _guard = running.guard();
+    let sending = Sending { server: None, wait: LEADER_WAIT, time_max, cancel: running.token.clone() };
     let sent = tokio::task::spawn_blocking(move || {
         let forwarded = forward(&cluster, &bytes, &sending);
         if matches!(forwarded, Forwarded::Answer { .. }) {
@@ -107,9 +118,23 @@ pub(crate) async fn send_on(context: &RequestContext<'_>, refused: Failure) -> O
     .await;
     match sent {
         Ok(Forwarded::Answer { bytes, .. }) => reply(&bytes).ok_or_else(|| unknown("its answer is damaged")),
-        Ok(Forwarded::NotSent) => Err(not_sent()),
-        Ok(Forwarded::NoAnswer(error)) => Err(unknown(error.message())),
+        Ok(Forwarded::NotSent) => Err(match running.cancellation() {
+            Some(reason) => {
+                overloaded(&format!("{reason}; nothing was changed"), 1).header(DELIVERY, NOT_DELIVERED)
+            }
+            None => not_sent(),
+        }),
+        Ok(Forwarded::NoAnswer(error)) => Err(unknown(running.cancellation().unwrap_or(error.message()))),
         Err(_) => Err(unknown("a thread that waited for it has ended")),
+    }
+}
+
+/// The text of a request in the list of running requests: its body, if that is a text, or its target.
+fn description_text(context: &RequestContext<'_>, body: &[u8]) -> String {
+    let (method, uri) = (&context.parts.method, &context.parts.uri);
+    match (context.kind, std::str::from_utf8(body)) {
+        (RequestKind::Update | RequestKind::Gremlin, Ok(text)) if !text.is_empty() => text.to_owned(),
+        _ => format!("{method} {}", uri.path_and_query().map_or("/", |target| target.as_str())),
     }
 }
 
@@ -121,8 +146,8 @@ pub(crate) struct Sending {
     pub(crate) wait: Duration,
     /// Longest wait for the answer.
     pub(crate) time_max: Duration,
-    /// Set by another thread to end the wait, and the request at the other server.
-    pub(crate) cancelled: Arc<AtomicBool>,
+    /// Ends the wait, and the request at the other server.
+    pub(crate) cancel: CancelToken,
 }
 
 /// What has become of a request.
@@ -140,7 +165,7 @@ pub(crate) enum Forwarded {
 /// Sends a request on, and waits for the answer.
 pub(crate) fn forward(cluster: &Cluster, bytes: &[u8], sending: &Sending) -> Forwarded {
     let deadline = Instant::now().checked_add(sending.time_max).map(|end| (end, sending.time_max));
-    let cancelled = Some(Arc::clone(&sending.cancelled));
+    let cancelled = Some(sending.cancel.flag());
     let _limits = ThreadLimits { cancelled, deadline, ..ThreadLimits::default() }.enter();
     let begun = Instant::now();
     loop {
@@ -180,30 +205,41 @@ fn hops(parts: &Parts) -> u32 {
     value.and_then(|value| value.parse().ok()).unwrap_or(0).min(HOPS_MAX)
 }
 
-fn request_bytes(parts: &Parts, client: Client, hops: u32, body: &[u8]) -> Vec<u8> {
+fn request_bytes(parts: &Parts, sender: (Client, u32), shown: Option<Timestamp>, body: &[u8]) -> Vec<u8> {
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-    encode(parts.method.as_str(), path, &parts.headers, (client, hops), body)
+    encode((parts.method.as_str(), path), &parts.headers, sender, shown, body)
 }
 
-/// The request of a message that this server makes itself for a client.
-pub(crate) fn message_bytes(path: &str, headers: &HeaderMap, client: Client, body: &[u8]) -> Vec<u8> {
-    encode("POST", path, headers, (client, 1), body)
-}
-
-fn encode(
-    method: &str,
+/// The request of a message that this server makes itself for a client. `shown`: the newest commit that this
+/// server shows, for a request that begins a transaction.
+pub(crate) fn message_bytes(
     path: &str,
     headers: &HeaderMap,
+    client: Client,
+    shown: Option<Timestamp>,
+    body: &[u8],
+) -> Vec<u8> {
+    encode(("POST", path), headers, (client, 1), shown, body)
+}
+
+/// `shown`: `None`: as the headers say.
+fn encode(
+    (method, path): (&str, &str),
+    headers: &HeaderMap,
     (client, hops): (Client, u32),
+    shown: Option<Timestamp>,
     body: &[u8],
 ) -> Vec<u8> {
     let mut bytes = format!("{} {}\n{method} {path} HTTP/1.0\r\n", client.peer, client.tls).into_bytes();
     for (name, value) in headers {
-        if !OF_CONNECTION.contains(name) && *name != HOPS {
+        if !OF_CONNECTION.contains(name) && *name != HOPS && (shown.is_none() || *name != SHOWN) {
             push_header(name.as_str(), value.as_bytes(), &mut bytes);
         }
     }
     push_header(HOPS.as_str(), hops.to_string().as_bytes(), &mut bytes);
+    if let Some(Timestamp(shown)) = shown {
+        push_header(SHOWN.as_str(), shown.to_string().as_bytes(), &mut bytes);
+    }
     push_header(CONTENT_LENGTH.as_str(), body.len().to_string().as_bytes(), &mut bytes);
     bytes.extend_from_slice(b"\r\n");
     bytes.extend_from_slice(body);
@@ -240,6 +276,31 @@ pub(crate) fn read_answer(answer: &[u8]) -> Option<(StatusCode, HeaderMap, &[u8]
         }
     }
     Some((status, map, answer.get(length..)?))
+}
+
+/// Waits until this server shows the newest commit that the server of the client showed. A server that has
+/// not published that commit yet, or does not know that it was deposed, would execute the request on an
+/// earlier graph than its client has seen.
+///
+/// # Errors
+/// 503: the commit does not arrive in time.
+pub(crate) async fn wait_for_shown(state: &State, headers: &HeaderMap) -> Outcome<()> {
+    let shown = headers.get(SHOWN).and_then(|value| value.to_str().ok()?.parse().ok());
+    // Servers of earlier versions do not send it.
+    let Some(shown) = shown.map(Timestamp) else { return Ok(()) };
+    let begun = Instant::now();
+    while state.database.newest_commit() < shown {
+        if begun.elapsed() >= CATCH_UP_MAX {
+            let what = format!(
+                "the server that takes changes does not show commit {}, which the server of the client shows; \
+                 nothing was changed",
+                shown.0
+            );
+            return Err(overloaded(&what, 1));
+        }
+        tokio::time::sleep(SHOWN_INTERVAL).await;
+    }
+    Ok(())
 }
 
 /// Answers a request that another server sends on, by `answer`.

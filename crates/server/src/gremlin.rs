@@ -46,6 +46,6 @@ pub(crate) mod transactions;
 mod upgrade;
 
 pub(crate) use exchange::FORWARDED_PATH;
-pub(crate) use forwarded::answer as answer_forwarded;
+pub(crate) use forwarded::{answer as answer_forwarded, end_idle as end_idle_transactions};
 pub(crate) use http::answer;
 pub(crate) use socket::serve;

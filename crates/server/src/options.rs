@@ -187,7 +187,8 @@ pub struct Limits {
     /// The maximum bytes of a document sent to the graph store.
     pub document_bytes: usize,
     /// The maximum bytes of all bodies and messages held at a time, from their first byte until the end of
-    /// their request; a single one always fits.
+    /// their request, and of results that another server of a cluster has not fetched yet; a single one
+    /// always fits.
     pub bodies_bytes: usize,
     /// The maximum time of an export from the graph store.
     pub export_timeout: Duration,

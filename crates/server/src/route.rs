@@ -195,6 +195,11 @@ async fn route(context: &mut RequestContext<'_>, body: Incoming) -> Outcome {
             consistency::wait(context).await?;
         }
     }
+    // Gremlin's messages wait only where they begin a transaction.
+    let begins = context.is_forwarded && path != gremlin::FORWARDED_PATH;
+    if begins && !context.state.options.refuses_changes() {
+        forwarding::wait_for_shown(context.state, &context.parts.headers).await?;
+    }
     match path {
         "/query" | "/query/" => {
             context.kind = RequestKind::Query;

@@ -244,6 +244,8 @@ impl Server {
         let io_threads = IoThreads::start(BLOCKING_MAX, STACK_BYTES)
             .map_err(|error| Error::io("start the server", &error))?;
         raise_file_limit(limits.connections);
+        // A server runs once.
+        _ = settings.borrow().state.tasks.set(io_threads.spawner());
         let done = io_threads.block_on(self.serve(&io_threads));
         let state = Arc::clone(&settings.borrow().state);
         state.forwarded.end_all();
@@ -278,6 +280,8 @@ impl Server {
             notify(READY);
         }
         if let Some(cluster) = &settings.borrow().state.options.cluster {
+            let end_idle = gremlin::end_idle_transactions(settings.subscribe());
+            drop(settings.borrow().state.spawn(end_idle));
             // The cluster may outlive this server, whose state refers to it.
             let (settings, runtime) = (Arc::downgrade(&settings), tokio::runtime::Handle::current());
             cluster.on_forwarded(Box::new(move |request| {

@@ -8,15 +8,16 @@
 //! one.
 
 use crate::admission::Admission;
-use crate::cancel::CancelOnDrop;
+use crate::cancel::{CHECK_INTERVAL, CancelOnDrop};
 use crate::commit_waits::CommitWaits;
 use crate::gremlin::transactions::ForwardedTransactions;
 use crate::http::reply::{Failure, Outcome};
 use crate::network::body_memory::BodyMemory;
+use crate::network::io_threads::TaskSpawner;
 use crate::operations::feed_streams::FeedStreams;
 use crate::operations::metrics::{GaugeGuard, Metrics};
 use crate::operations::readiness::Readiness;
-use crate::operations::running::{RegistryEntry, RequestDescription, RequestRegistry};
+use crate::operations::running::{RegistryEntry, RequestDescription, RequestRegistry, STOPPED};
 use crate::options::{Limits, ServerOptions};
 use crate::security::auth::Users;
 use crate::security::throttle::client_network;
@@ -26,9 +27,10 @@ use hyper::header::RETRY_AFTER;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinHandle;
 use vervet::{CancelToken, Database};
 use vervet_model::lock;
 
@@ -53,6 +55,8 @@ pub(crate) struct State {
     pub(crate) forwarded: Arc<ForwardedTransactions>,
     /// Of requests of transactions at another server, each of which has a blocking thread.
     pub(crate) remote_permits: Arc<Semaphore>,
+    /// The I/O threads, once they run.
+    pub(crate) tasks: Arc<OnceLock<TaskSpawner>>,
     pub(crate) feed_streams: Arc<FeedStreams>,
     pub(crate) body_memory: Arc<BodyMemory>,
     /// Open connections by client network.
@@ -94,6 +98,7 @@ impl State {
             session_permits: Arc::new(Semaphore::new(options.limits.sessions)),
             body_memory,
             forwarded: Arc::default(),
+            tasks: Arc::default(),
             remote_permits: Arc::new(Semaphore::new(REMOTE_MAX)),
             addresses: Arc::default(),
             registry: Arc::default(),
@@ -129,6 +134,7 @@ impl State {
             heavy_permits: Arc::clone(&self.heavy_permits),
             session_permits: Arc::clone(&self.session_permits),
             forwarded: Arc::clone(&self.forwarded),
+            tasks: Arc::clone(&self.tasks),
             remote_permits: Arc::clone(&self.remote_permits),
             feed_streams: Arc::clone(&self.feed_streams),
             body_memory,
@@ -146,19 +152,27 @@ impl State {
     /// 503 if the queue is full, or on timeout.
     pub(crate) async fn acquire_permit(&self, description: RequestDescription) -> Outcome<RunningRequest> {
         let permit = self.acquire(&self.permits).await?;
+        let mut running = self.register_remote(description);
+        (running.permit, running.slow) = (Some(permit), self.options.slow_query);
+        Ok(running)
+    }
+
+    /// Registers a request that another server of the cluster executes, as [`State::acquire_permit`] does,
+    /// but without a permit: the other server has one for it, and logs it if it is slow.
+    pub(crate) fn register_remote(&self, description: RequestDescription) -> RunningRequest {
         let entry = self.registry.add(description);
         if self.ending.load(Ordering::Acquire) {
             entry.token.cancel();
         }
-        Ok(RunningRequest {
+        RunningRequest {
             token: entry.token.clone(),
             entry,
             registry: Arc::clone(&self.registry),
-            slow: self.options.slow_query,
-            permit: Some(permit),
+            slow: None,
+            permit: None,
             heavy: None,
             _counted: GaugeGuard::new(&self.metrics.running),
-        })
+        }
     }
 
     /// Exchanges the permit of a request for a heavy one.
@@ -177,6 +191,11 @@ impl State {
     pub(crate) fn acquire_session_permit(&self) -> Option<(OwnedSemaphorePermit, GaugeGuard)> {
         let permit = Arc::clone(&self.session_permits).try_acquire_owned().ok()?;
         Some((permit, GaugeGuard::new(&self.metrics.sessions)))
+    }
+
+    /// Spawns a task on an I/O thread.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        self.tasks.get().expect("requests come once the I/O threads run").spawn(task)
     }
 
     /// Counts a connection of a client network; `None` at its limit.
@@ -198,6 +217,10 @@ impl State {
         {
             // An error means that the semaphore is closed, so no request runs.
             let _ = permits.acquire_many(u32::try_from(all).unwrap_or(u32::MAX)).await;
+        }
+        // Those at other servers have no permits.
+        while !self.registry.is_empty() {
+            tokio::time::sleep(CHECK_INTERVAL).await;
         }
     }
 
@@ -268,13 +291,13 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// A running request on the database, with its permits.
+/// A running request, with its permits.
 #[derive(Debug)]
 pub(crate) struct RunningRequest {
     pub(crate) token: CancelToken,
     pub(crate) entry: Arc<RegistryEntry>,
     registry: Arc<RequestRegistry>,
-    /// The threshold of the slow-query log.
+    /// The threshold of the slow-query log; `None`: the request is not logged.
     slow: Option<Duration>,
     permit: Option<OwnedSemaphorePermit>,
     heavy: Option<(OwnedSemaphorePermit, GaugeGuard)>,
@@ -285,6 +308,12 @@ impl RunningRequest {
     /// A guard that cancels this request on drop.
     pub(crate) fn guard(&self) -> CancelOnDrop {
         CancelOnDrop::new(self.token.clone())
+    }
+
+    /// Why the request was cancelled; `None`: it was not.
+    pub(crate) fn cancellation(&self) -> Option<&'static str> {
+        let reason = if self.entry.is_stopped() { STOPPED } else { "this server is ending" };
+        self.token.is_cancelled().then_some(reason)
     }
 }
 

@@ -22,7 +22,7 @@ use crate::http::request::Parameters;
 use crate::http::stream::{BUFFERED_BYTES_MAX, ResponseWriter, ResultStart, SendLimits};
 use crate::http::warnings::{self, WARNINGS, WarningsHeader};
 use crate::operations::metrics::{Metrics, RequestKind};
-use crate::operations::running::{RegistryEntry, RequestDescription};
+use crate::operations::running::{RegistryEntry, RequestDescription, STOPPED};
 use crate::state::{RunningRequest, State};
 use crate::worker_threads;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
@@ -63,9 +63,6 @@ pub(crate) struct HeavyQuery {
     /// The part of its timeout used so far.
     elapsed: Duration,
 }
-
-/// The message of a request that was stopped through the API.
-pub(crate) const STOPPED: &str = "the request was stopped by DELETE /api/queries";
 
 /// Query options from the limits of the server and the parameters of a request.
 ///

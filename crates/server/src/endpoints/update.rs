@@ -1,8 +1,7 @@
 //! Updates: each request is one transaction.
 
-use crate::endpoints::query::STOPPED;
 use crate::http::reply::{Failure, Outcome};
-use crate::operations::running::RequestDescription;
+use crate::operations::running::{RequestDescription, STOPPED};
 use crate::state::{RunningRequest, State};
 use crate::worker_threads;
 use hyper::StatusCode;

@@ -14,7 +14,7 @@
 //! ```
 //! All numbers are little endian.
 //! # Not here
-//! Who sends and receives: `remote`, `forwarded`.
+//! The two sides: `remote` sends requests, `forwarded` answers them.
 
 use super::digest::Digest;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};

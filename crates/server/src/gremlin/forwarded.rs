@@ -11,7 +11,8 @@
 //! 2. A transaction has one request at a time. Its end, or that of a request whose sender has gone, removes
 //!    it from the list, and rolls it back if it is open.
 //! 3. It ends here once it is idle for [`crate::Limits::session_timeout`], or this server does not take
-//!    changes any more.
+//!    changes any more. [`end_idle`] also ends one whose sender does not ask for the rest of a response.
+//! 4. Messages that wait for their sender count against [`crate::Limits::bodies_bytes`].
 
 use super::access::Access;
 use super::authorize;
@@ -27,9 +28,10 @@ use super::sessionless;
 use super::socket::read_request;
 use super::transactions::{ForwardedTransactions, Listed};
 use crate::context::RequestContext;
-use crate::forwarding::{DELIVERY, NOT_ANSWERED};
+use crate::forwarding::{DELIVERY, NOT_ANSWERED, wait_for_shown};
 use crate::http::reply::{Failure, Outcome, Reply, full, set};
 use crate::http::request::{FORWARDED_BYTES, read_body};
+use crate::settings::Settings;
 use crate::state::{State, overloaded};
 use hyper::StatusCode;
 use hyper::body::Incoming;
@@ -52,6 +54,12 @@ const PART_TIME: Duration = Duration::from_millis(500);
 
 /// Longest message that is sent on: it has room in an answer between servers, behind others.
 const MESSAGE_BYTES_MAX: usize = 13 << 20;
+
+/// Time between two looks for transactions that are over: a part of the time after which they are, …
+const LOOKS_PER_TIMEOUT: u32 = 4;
+
+/// … within these bounds.
+const LOOK_INTERVALS: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(10)];
 
 /// What the session of a transaction does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,7 +172,7 @@ impl ForwardedTransaction {
 
     fn run_session(self: &Arc<Self>, queue: UnboundedReceiver<Job>) {
         let end = EndOfTurns(Arc::clone(self));
-        let task = tokio::spawn(async move { session::run(Arc::clone(&end.0), queue).await });
+        let task = self.state.spawn(async move { session::run(Arc::clone(&end.0), queue).await });
         *lock(&self.task) = Some(task.abort_handle());
     }
 
@@ -183,7 +191,8 @@ impl ForwardedTransaction {
             return Err(overloaded("the memory for messages is exhausted", 1));
         }
         let resources = RequestResources { _request_permits: None, _memory: memory };
-        let mut response = PendingResponse::new(&self.state, out, &self.client, message.is_text);
+        let response = PendingResponse::new(&self.state, out, &self.client, message.is_text);
+        let mut response = response.counted();
         let request = read_request(&self.state, message.bytes, message.is_text, &mut response).await;
         let arguments = match request.and_then(JobArguments::of) {
             Ok(arguments) => arguments,
@@ -212,7 +221,7 @@ impl ForwardedTransaction {
                 }
             }
             None => {
-                let task = tokio::spawn(sessionless::run(Arc::clone(self), job));
+                let task = self.state.spawn(sessionless::run(Arc::clone(self), job));
                 *lock(&self.task) = Some(task.abort_handle());
             }
         }
@@ -242,16 +251,28 @@ impl ForwardedTransaction {
 }
 
 /// Ends a transaction whose request does not get to its end.
-struct EndOnDrop<'t> {
+struct EndTransactionOnDrop<'t> {
     of: &'t ForwardedTransactions,
     name: Option<&'t str>,
 }
 
-impl Drop for EndOnDrop<'_> {
+impl Drop for EndTransactionOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(name) = self.name {
             _ = self.of.end(name);
         }
+    }
+}
+
+/// Ends transactions that are over ([`Listed::is_over`]) for as long as the server runs.
+pub(crate) async fn end_idle(settings: watch::Receiver<Settings>) {
+    let [interval_min, interval_max] = LOOK_INTERVALS;
+    loop {
+        let state = Arc::clone(&settings.borrow().state);
+        let timeout = state.options.limits.session_timeout;
+        state.forwarded.end_over(timeout);
+        drop(state);
+        tokio::time::sleep((timeout / LOOKS_PER_TIMEOUT).clamp(interval_min, interval_max)).await;
     }
 }
 
@@ -275,7 +296,6 @@ async fn answer_checked(context: &RequestContext<'_>, body: Incoming) -> Outcome
             return Ok(reply(Progress::Lost, 0, Vec::new()));
         }
         // The server that takes changes may hold it.
-        context.keep_body(&body);
         return Err(state.options.refuse_changes());
     }
     let lost = || Ok(reply(Progress::Lost, 0, Vec::new()));
@@ -286,12 +306,13 @@ async fn answer_checked(context: &RequestContext<'_>, body: Incoming) -> Outcome
         }
         Action::Begin | Action::Single => {
             let (repeated, message) = read_messages(&body)?;
+            wait_for_shown(state, headers).await?;
             if action == Action::Begin && state.acquire_session_permit().is_none() {
                 return Err(overloaded(&session::too_many(state), 1));
             }
             let host = headers.get(CLIENT).and_then(|host| host.to_str().ok()).unwrap_or_default();
             let transaction = ForwardedTransaction::new(state, access, host, action == Action::Begin);
-            all.add(&name, Arc::clone(&transaction), state.options.limits.session_timeout);
+            all.add(&name, Arc::clone(&transaction));
             run(context, (&name, &transaction), repeated, Some(message)).await
         }
         Action::Run | Action::Continue => {
@@ -323,7 +344,7 @@ async fn run(
     let Ok(mut response) = transaction.response.try_lock() else {
         return Err(Failure::bad("the transaction runs another request"));
     };
-    let mut end = EndOnDrop { of: &context.state.forwarded, name: Some(name) };
+    let mut end = EndTransactionOnDrop { of: &context.state.forwarded, name: Some(name) };
     *lock(&transaction.used) = Instant::now();
     for message in repeated {
         if !transaction.repeat(message).await? {

@@ -13,10 +13,10 @@
 //! 2. A transaction that is lost was rolled back: only its own requests commit it, and they are sent once.
 //!    The outcome of a request that commits is unknown if its response is lost, and the client is told so.
 //! 3. Dropping a transaction rolls it back at the other server; if that is unreachable, its idle time does.
-//! 4. What the client has seen never goes back: it gets responses once this server shows the graph with which
-//!    the transaction has begun there, and what it has committed, as far as this server votes. The leader may
-//!    publish a commit a moment after this server has shown it, so only what a transaction reads again, or
-//!    has made, is sure to be there at its begin.
+//! 4. What the client has seen never goes back. A transaction begins at the other server once that shows the
+//!    newest commit of this one (`forwarding::wait_for_shown`). The client gets responses once this server
+//!    shows the graph with which the transaction has begun there, and what it has committed, as far as this
+//!    server votes.
 
 use super::access::Access;
 use super::error::{GremlinError, SUCCESS};
@@ -26,6 +26,7 @@ use super::exchange::{
 };
 use super::job::{Job, SessionHost};
 use super::response::Disconnected;
+use crate::cancel::cancelled;
 use crate::context::Client;
 use crate::forwarding::{
     self, BYTES_MAX, CATCH_UP_MAX, DELIVERY, EXTRA_TIME, Forwarded, LEADER_WAIT, NOT_ANSWERED, NOT_DELIVERED,
@@ -38,9 +39,9 @@ use crate::state::State;
 use hyper::StatusCode;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::runtime::Handle;
+use vervet::CancelToken;
 use vervet_cluster::Cluster;
 use vervet_model::{Error, ErrorKind, hex};
 
@@ -88,8 +89,17 @@ enum Asked {
     /// Why there is no answer.
     NoAnswer(String),
     Answered(Answer),
-    /// A refusal: of a server of an earlier version, or of one that knows no leader.
-    Unknown,
+    /// The server that has answered has not executed it: it is of an earlier version, or knows no leader.
+    NotExecuted,
+}
+
+/// How far an exchange with the other server has come.
+struct Stage {
+    action: Action,
+    /// The job commits a transaction.
+    commits: bool,
+    /// The other server has sent a part of the response.
+    has_run: bool,
 }
 
 struct Answer {
@@ -98,17 +108,6 @@ struct Answer {
     messages: Vec<Vec<u8>>,
     /// Why the request was refused.
     refusal: Option<Failure>,
-}
-
-/// Sets the flag when it is dropped: nothing waits for the answer any more.
-#[derive(Default)]
-struct CancelFlag(Arc<AtomicBool>);
-
-impl Drop for CancelFlag {
-    fn drop(&mut self) {
-        // Relaxed: the flag carries no data.
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Runs a job that is a transaction of its own at the server that takes changes, and sends its response.
@@ -151,7 +150,7 @@ async fn begin_with(
     if body.len() > BYTES_MAX {
         return RemoteOutcome::NotTaken(job, too_long());
     }
-    transaction.exchange(state, action, body, job).await
+    transaction.exchange((state, access), action, body, job).await
 }
 
 /// Why no server has taken a request.
@@ -189,7 +188,7 @@ impl RemoteTransaction {
     }
 
     /// Runs a job in the transaction.
-    pub(super) async fn run(self, state: &State, job: Job) -> RemoteOutcome {
+    pub(super) async fn run(self, state: &State, access: &Access, job: Job) -> RemoteOutcome {
         let mut body = Vec::new();
         if !write_message(&job, &mut body) {
             return RemoteOutcome::RolledBack(job, rolled_back("it cannot be sent on"));
@@ -198,43 +197,34 @@ impl RemoteTransaction {
             job.response.fail(too_long()).await;
             return RemoteOutcome::Open(self);
         }
-        self.exchange(state, Action::Run, body, job).await
+        self.exchange((state, access), Action::Run, body, job).await
     }
 
-    async fn exchange(mut self, state: &State, action: Action, body: Vec<u8>, job: Job) -> RemoteOutcome {
+    async fn exchange(
+        mut self,
+        (state, access): (&State, &Access),
+        action: Action,
+        body: Vec<u8>,
+        job: Job,
+    ) -> RemoteOutcome {
         let begins = action != Action::Run;
         // A request of its own commits.
         let commits = action == Action::Single || job.commits();
         let ends = commits || job.ends_transaction();
         self.is_begun |= begins;
         let mut has_run = false;
-        let mut asked = self.ask(state, action, body).await;
+        let running = state.register_remote(job.describe(access));
+        let _guard = running.guard();
+        let mut asked = self.ask(state, &running.token, action, body).await;
         loop {
             let answer = match asked {
                 Asked::Answered(answer) => answer,
-                Asked::NotSent if begins && !has_run => {
-                    self.is_begun = false;
-                    return RemoteOutcome::NotTaken(job, forwarding::not_sent().into());
-                }
-                Asked::Unknown if begins && !has_run => {
-                    self.is_begun = false;
-                    return RemoteOutcome::NotTaken(job, no_server(&state.options));
-                }
-                Asked::NotSent | Asked::Unknown if commits && has_run => {
-                    return self.fail_unknown(job, "its answer did not arrive whole").await;
-                }
-                Asked::NoAnswer(why) if commits => return self.fail_unknown(job, &why).await,
-                Asked::NoAnswer(why) if begins && !has_run => {
-                    let what = format!("{} did not answer: {why}; nothing was changed", self.place());
-                    return RemoteOutcome::NotTaken(job, Error::new(ErrorKind::Unavailable, what).into());
-                }
-                Asked::NoAnswer(why) => {
-                    let what = format!("{} held it, and did not answer: {why}", self.place());
-                    return RemoteOutcome::RolledBack(job, rolled_back(&what));
-                }
-                Asked::NotSent | Asked::Unknown => {
-                    let what = format!("{} held it, and cannot be reached", self.place());
-                    return RemoteOutcome::RolledBack(job, rolled_back(&what));
+                asked => {
+                    let cancellation = running.cancellation();
+                    // The failure may wait for a client that does not read.
+                    drop(running);
+                    let stage = Stage { action, commits, has_run };
+                    return self.end_without_answer(state, job, (asked, cancellation), stage).await;
                 }
             };
             // The graph that it reads, or has made, may be newer than what this server shows.
@@ -244,11 +234,12 @@ impl RemoteTransaction {
                 Progress::Lost | Progress::Changed | Progress::Refused => false,
             };
             if is_newer {
-                self.catch_up().await;
+                self.catch_up(&running.token).await;
             }
             match answer.progress {
                 Progress::Open | Progress::Closed => {
                     self.is_begun = answer.progress == Progress::Open;
+                    drop(running);
                     job.response.send(answer.messages, answer.code).await;
                     return match self.is_begun {
                         true => RemoteOutcome::Open(self),
@@ -257,10 +248,14 @@ impl RemoteTransaction {
                 }
                 Progress::Unfinished => {
                     (has_run, self.is_begun) = (true, true);
-                    if let Err(Disconnected) = job.response.send_part(answer.messages).await {
+                    let sent = tokio::select! {
+                        sent = job.response.send_part(answer.messages) => sent,
+                        () = cancelled(&running.token) => Ok(()),
+                    };
+                    if let Err(Disconnected) = sent {
                         return RemoteOutcome::Closed;
                     }
-                    asked = self.ask(state, Action::Continue, Vec::new()).await;
+                    asked = self.ask(state, &running.token, Action::Continue, Vec::new()).await;
                 }
                 Progress::Lost | Progress::Refused if commits && has_run => {
                     return self.fail_unknown(job, "its answer did not arrive whole").await;
@@ -298,21 +293,69 @@ impl RemoteTransaction {
         }
     }
 
+    /// The outcome of a job for which the other server has not answered. `asked`: what has become of its
+    /// last request, and why that was cancelled.
+    async fn end_without_answer(
+        mut self,
+        state: &State,
+        job: Job,
+        (asked, cancellation): (Asked, Option<&'static str>),
+        Stage { action, commits, has_run }: Stage,
+    ) -> RemoteOutcome {
+        let is_first = action != Action::Run && !has_run;
+        if is_first && !matches!(asked, Asked::NoAnswer(_)) {
+            self.is_begun = false;
+        }
+        if commits && (has_run || matches!(asked, Asked::NoAnswer(_))) {
+            let why = match &asked {
+                Asked::NoAnswer(why) => why,
+                _ => "its answer did not arrive whole",
+            };
+            return self.fail_unknown(job, cancellation.unwrap_or(why)).await;
+        }
+        if let Some(reason) = cancellation {
+            return match action {
+                Action::Single => {
+                    RemoteOutcome::NotTaken(job, Error::new(ErrorKind::Cancelled, reason).into())
+                }
+                _ => RemoteOutcome::RolledBack(job, rolled_back(reason)),
+            };
+        }
+        let what = match asked {
+            Asked::NoAnswer(why) if is_first => {
+                let what = format!("{} did not answer: {why}; nothing was changed", self.place());
+                return RemoteOutcome::NotTaken(job, Error::new(ErrorKind::Unavailable, what).into());
+            }
+            Asked::NoAnswer(why) => format!("{} held it, and did not answer: {why}", self.place()),
+            Asked::NotSent if is_first => {
+                return RemoteOutcome::NotTaken(job, forwarding::not_sent().into());
+            }
+            _ if is_first => return RemoteOutcome::NotTaken(job, no_server(&state.options)),
+            _ => format!("{} held it, and cannot be reached", self.place()),
+        };
+        RemoteOutcome::RolledBack(job, rolled_back(&what))
+    }
+
     /// Sends a request, and waits for its answer: in a thread, of which few do so at a time.
-    async fn ask(&mut self, state: &State, action: Action, body: Vec<u8>) -> Asked {
-        let permit = tokio::time::timeout(self.time_max, state.remote_permits.acquire());
-        let Ok(Ok(_permit)) = permit.await else { return Asked::NotSent };
+    async fn ask(&mut self, state: &State, token: &CancelToken, action: Action, body: Vec<u8>) -> Asked {
+        let permit = tokio::select! {
+            permit = tokio::time::timeout(self.time_max, state.remote_permits.acquire()) => permit,
+            () = cancelled(token) => return Asked::NotSent,
+        };
+        let Ok(Ok(_permit)) = permit else { return Asked::NotSent };
         let mut headers = self.headers.clone();
         headers.insert(ACTION, HeaderValue::from_static(action.name()));
-        let bytes = forwarding::message_bytes(FORWARDED_PATH, &headers, self.client, &body);
+        // The other server begins with a graph that has it.
+        let begins = matches!(action, Action::Begin | Action::Single);
+        let shown = begins.then(|| state.database.newest_commit());
+        let bytes = forwarding::message_bytes(FORWARDED_PATH, &headers, self.client, shown, &body);
         drop(body);
-        let cancelled = CancelFlag::default();
         let sending = Sending {
             server: self.server.clone(),
             // A further request goes where the first one has gone, or nowhere.
             wait: if self.server.is_some() { Duration::ZERO } else { self.wait },
             time_max: self.time_max,
-            cancelled: Arc::clone(&cancelled.0),
+            cancel: token.clone(),
         };
         let cluster = Arc::clone(&self.cluster);
         let sent = self.runtime.spawn_blocking(move || forwarding::forward(&cluster, &bytes, &sending)).await;
@@ -327,11 +370,15 @@ impl RemoteTransaction {
         }
     }
 
-    /// Waits until this server shows what was committed before.
-    async fn catch_up(&self) {
+    /// Waits until this server shows what was committed before, or the token is cancelled.
+    async fn catch_up(&self, token: &CancelToken) {
         let cluster = Arc::clone(&self.cluster);
-        // A server that does not vote, or reaches no majority, shows it a little later.
-        _ = self.runtime.spawn_blocking(move || cluster.catch_up(CATCH_UP_MAX)).await;
+        let catching_up = self.runtime.spawn_blocking(move || cluster.catch_up(CATCH_UP_MAX));
+        tokio::select! {
+            // A server that does not vote, or reaches no majority, shows it a little later.
+            _ = catching_up => {}
+            () = cancelled(token) => {}
+        }
     }
 
     async fn fail_unknown(self, job: Job, why: &str) -> RemoteOutcome {
@@ -362,7 +409,8 @@ impl Drop for RemoteTransaction {
         }
         let mut headers = std::mem::take(&mut self.headers);
         headers.insert(ACTION, HeaderValue::from_static(Action::Close.name()));
-        let bytes: Arc<[u8]> = forwarding::message_bytes(FORWARDED_PATH, &headers, self.client, &[]).into();
+        let bytes = forwarding::message_bytes(FORWARDED_PATH, &headers, self.client, None, &[]);
+        let bytes: Arc<[u8]> = bytes.into();
         let (cluster, server) = (Arc::clone(&self.cluster), self.server.take());
         // If it does not arrive, the idle time of the transaction ends it.
         let close = async move {
@@ -373,12 +421,12 @@ impl Drop for RemoteTransaction {
                     server: server.clone(),
                     wait: Duration::ZERO,
                     time_max: CLOSE_TIME,
-                    cancelled: Arc::default(),
+                    cancel: CancelToken::new(),
                 };
                 let send = move || forwarding::forward(&cluster, &bytes, &sending);
                 let sent = tokio::task::spawn_blocking(send).await;
                 // Not of a server on the way, which has not reached it.
-                let is_final = |asked| matches!(asked, Asked::Answered(_) | Asked::Unknown);
+                let is_final = |asked| matches!(asked, Asked::Answered(_) | Asked::NotExecuted);
                 if let Ok(Forwarded::Answer { bytes, .. }) = sent
                     && read_answer(&bytes).is_some_and(is_final)
                 {
@@ -400,7 +448,7 @@ fn read_answer(bytes: &[u8]) -> Option<Asked> {
         return Some(match delivery {
             Some(NOT_DELIVERED) => Asked::NotSent,
             Some(NOT_ANSWERED) => Asked::NoAnswer(text(body)),
-            _ => Asked::Unknown,
+            _ => Asked::NotExecuted,
         });
     };
     let code = headers.get(CODE).and_then(|code| code.to_str().ok()?.parse().ok()).unwrap_or(SUCCESS);
@@ -434,9 +482,9 @@ mod tests {
     #[test]
     fn answers_say_what_has_become_of_a_request() {
         let not_found = asked("404 Not Found\r\ncontent-type: text/plain", "error: there is nothing here\n");
-        assert!(matches!(not_found, Some(Asked::Unknown)));
+        assert!(matches!(not_found, Some(Asked::NotExecuted)));
         let refused = asked("403 Forbidden", "error: changes of this graph go to server b, which leads\n");
-        assert!(matches!(refused, Some(Asked::Unknown)));
+        assert!(matches!(refused, Some(Asked::NotExecuted)));
         let none = asked("503 Service Unavailable\r\nvervet-delivery: none", "error: it cannot be reached\n");
         assert!(matches!(none, Some(Asked::NotSent)));
         let lost = asked("503 Service Unavailable\r\nvervet-delivery: no-answer", "error: it is silent\n");

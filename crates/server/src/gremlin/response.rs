@@ -3,11 +3,12 @@
 use super::digest::SharedDigest;
 use super::error::{AUTHENTICATE, GremlinError, NO_CONTENT, PARTIAL_CONTENT, SUCCESS, TEMPORARY};
 use crate::http::stream::{self, SendError};
+use crate::network::body_memory::BodyReservation;
 use crate::operations::metrics::{RequestKind, RequestTimer};
 use crate::state::State;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::{Bytes, Message, Utf8Bytes};
@@ -17,6 +18,9 @@ use vervet::{CancelToken, Warning};
 use vervet_gremlin::semantics::{NoDetails, string};
 use vervet_model::{Error, ErrorKind};
 use vervet_tinkerpop::{Format, Response, ResultsWriter, Status, Traverser, WriteError};
+
+/// Time between two attempts to get memory for a message.
+const MEMORY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The state of a client that its pending responses share.
 #[derive(Debug)]
@@ -60,6 +64,8 @@ pub(super) struct PendingResponse {
     format: Format,
     /// Whether the request was a text frame.
     is_text: bool,
+    /// Whether its results count as messages of clients do until they are sent.
+    is_counted: bool,
     id: Option<Uuid>,
     begin: Instant,
     ended: bool,
@@ -76,7 +82,24 @@ impl PendingResponse {
         // For requests whose format could not be determined.
         let format = if is_text { Format::Json } else { Format::GraphSon3 };
         let cancel = CancelToken::new();
-        Self { state, out, client, cancel, format, is_text, id: None, begin: Instant::now(), ended: false }
+        Self {
+            state,
+            out,
+            client,
+            cancel,
+            format,
+            is_text,
+            is_counted: false,
+            id: None,
+            begin: Instant::now(),
+            ended: false,
+        }
+    }
+
+    /// Its results count against [`crate::Limits::bodies_bytes`] until they are sent: they may wait for long.
+    pub(super) fn counted(mut self) -> Self {
+        self.is_counted = true;
+        self
     }
 
     /// Sets the format and the id of the request.
@@ -90,11 +113,23 @@ impl PendingResponse {
     }
 
     /// Bytes as a message of the same frame type as the request.
-    fn message(&self, bytes: Vec<u8>) -> Message {
-        let bytes = Bytes::from(bytes);
+    fn message(&self, bytes: impl Into<Bytes>) -> Message {
+        let bytes = bytes.into();
         match Utf8Bytes::try_from(bytes.clone()) {
             Ok(text) if self.is_text => Message::Text(text),
             _ => Message::Binary(bytes),
+        }
+    }
+
+    /// A message of results. If they are counted and there is no memory for them: the bytes.
+    fn results_message(&self, bytes: Vec<u8>) -> Result<Message, Vec<u8>> {
+        if !self.is_counted {
+            return Ok(self.message(bytes));
+        }
+        let mut memory = self.state.body_memory.reserve();
+        match memory.grow(bytes.len()) {
+            true => Ok(self.message(Bytes::from_owner(CountedBytes { bytes, _memory: memory }))),
+            false => Err(bytes),
         }
     }
 
@@ -147,7 +182,8 @@ impl PendingResponse {
         self.end(code);
         for bytes in messages {
             self.state.metrics.add_bytes_out(bytes.len());
-            if self.out.send(self.message(bytes)).await.is_err() {
+            let message = self.results_message(bytes).unwrap_or_else(|bytes| self.message(bytes));
+            if self.out.send(message).await.is_err() {
                 self.state.metrics.broken.inc();
                 return;
             }
@@ -158,7 +194,8 @@ impl PendingResponse {
     pub(super) fn send_blocking(mut self, messages: Vec<Vec<u8>>, code: i32) {
         self.end(code);
         for bytes in messages {
-            if self.write_message(bytes, false).is_err() {
+            // It was buffered, so it is short.
+            if self.write_message(bytes, true).is_err() {
                 return;
             }
         }
@@ -214,6 +251,18 @@ impl Drop for PendingResponse {
     }
 }
 
+/// Bytes of a message, and their share of the memory for messages.
+struct CountedBytes {
+    bytes: Vec<u8>,
+    _memory: BodyReservation,
+}
+
+impl AsRef<[u8]> for CountedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// The connection of a client has ended.
 #[derive(Debug)]
 pub(super) struct Disconnected;
@@ -253,12 +302,28 @@ pub(super) trait MessageSink {
 }
 
 impl MessageSink for PendingResponse {
-    fn write_message(&mut self, bytes: Vec<u8>, _is_last: bool) -> vervet::Result<()> {
+    /// The last message is sent without memory for it rather than not at all: the request has ended.
+    fn write_message(&mut self, bytes: Vec<u8>, is_last: bool) -> vervet::Result<()> {
         self.state.metrics.add_bytes_out(bytes.len());
-        let timeout = self.state.options.limits.write_timeout;
-        let Err(error) = stream::send(&self.out, self.message(bytes), timeout, &self.cancel) else {
-            return Ok(());
+        let (begin, timeout) = (Instant::now(), self.state.options.limits.write_timeout);
+        let mut message = self.results_message(bytes);
+        let sent = loop {
+            match message {
+                Ok(message) => {
+                    let left = timeout.saturating_sub(begin.elapsed());
+                    break stream::send(&self.out, message, left, &self.cancel);
+                }
+                Err(bytes) if is_last => message = Ok(self.message(bytes)),
+                Err(_) if self.out.is_closed() => break Err(SendError::Disconnected),
+                Err(_) if self.cancel.is_cancelled() => break Err(SendError::Cancelled),
+                Err(_) if begin.elapsed() >= timeout => break Err(SendError::Timeout),
+                Err(bytes) => {
+                    std::thread::sleep(MEMORY_INTERVAL);
+                    message = self.results_message(bytes);
+                }
+            }
         };
+        let Err(error) = sent else { return Ok(()) };
         self.state.metrics.broken.inc();
         let message = match error {
             SendError::Disconnected => "the client is gone",

@@ -339,7 +339,7 @@ async fn run_elsewhere(
         }
         TransactionState::Remote(remote) => {
             has_requests = true;
-            remote.run(state, job).await
+            remote.run(state, access, job).await
         }
         TransactionState::Open(mut open) => {
             let outcome = match &open.requests {

@@ -104,7 +104,7 @@ pub(crate) async fn serve(
         shutdown,
         state,
     };
-    let _end = EndOnDrop(Arc::clone(&connection));
+    let _end = EndConnectionOnDrop(Arc::clone(&connection));
     let read = async move {
         let reason = tokio::select! {
             reason = reader.run(stream, &out) => reason,
@@ -130,9 +130,9 @@ pub(crate) async fn serve(
 }
 
 /// Ends the requests of a connection, however it ends.
-struct EndOnDrop(Arc<Connection>);
+struct EndConnectionOnDrop(Arc<Connection>);
 
-impl Drop for EndOnDrop {
+impl Drop for EndConnectionOnDrop {
     fn drop(&mut self) {
         self.0.end();
     }

@@ -48,18 +48,18 @@ impl ForwardedTransactions {
         Some(())
     }
 
-    /// Adds one; ends those that are over ([`Listed::is_over`]).
-    pub(super) fn add<T: Listed>(&self, name: &str, transaction: Arc<T>, idle_max: Duration) {
+    /// Adds one. A name occurs once: it ends an earlier one with this name.
+    pub(super) fn add<T: Listed>(&self, name: &str, transaction: Arc<T>) {
         let entry = Entry { transaction: Arc::clone(&transaction) as _, as_any: transaction };
-        let mut ended = Vec::new();
-        {
-            let mut all = lock(&self.0);
-            let is_over = |_: &String, one: &mut Entry| one.transaction.is_over(idle_max);
-            ended.extend(all.extract_if(is_over).map(|(_, one)| one));
-            // A name occurs once.
-            ended.extend(all.insert(name.to_owned(), entry));
-        }
-        ended.iter().for_each(|one| one.transaction.end());
+        let before = lock(&self.0).insert(name.to_owned(), entry);
+        before.iter().for_each(|one| one.transaction.end());
+    }
+
+    /// Ends those that are over ([`Listed::is_over`]).
+    pub(super) fn end_over(&self, idle_max: Duration) {
+        let is_over = |_: &String, one: &mut Entry| one.transaction.is_over(idle_max);
+        let over: Vec<Entry> = lock(&self.0).extract_if(is_over).map(|(_, one)| one).collect();
+        over.iter().for_each(|one| one.transaction.end());
     }
 
     /// Ends all, at the end of the server.
@@ -95,11 +95,15 @@ mod tests {
         let all = ForwardedTransactions::default();
         let add = |name: &str, is_over| {
             let one = Arc::new(Counted { is_over, ..Counted::default() });
-            all.add(name, Arc::clone(&one), Duration::ZERO);
+            all.add(name, Arc::clone(&one));
             one
         };
         let ends = |one: &Counted| one.ends.load(Ordering::Relaxed);
         let (over, one) = (add("over", true), add("one", false));
+        assert_eq!((ends(&over), ends(&one)), (0, 0));
+        all.end_over(Duration::MAX);
+        assert_eq!((ends(&over), ends(&one)), (0, 0));
+        all.end_over(Duration::ZERO);
         assert_eq!((ends(&over), ends(&one)), (1, 0));
         assert!(all.get::<Counted>("one").is_some() && all.get::<Counted>("over").is_none());
         let same = add("one", false);

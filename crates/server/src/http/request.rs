@@ -147,9 +147,8 @@ pub(crate) async fn read_body(
             buffer.extend_from_slice(&data);
         }
     }
-    context.hold_body_reservation(reservation);
     let body = first.unwrap_or_else(|| buffer.freeze());
-    context.keep_body(&body);
+    context.hold_body(&body, reservation);
     Ok(body)
 }
 

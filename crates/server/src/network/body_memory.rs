@@ -1,5 +1,5 @@
 //! Memory accounting of request bodies and messages of all clients, from their first byte until the end of
-//! their request.
+//! their request, and of results that wait for another server of a cluster.
 //!
 //! # Invariants
 //! Permits cover received bytes, never announced ones: an announcement is free, and could lock out others. No

@@ -3,10 +3,13 @@
 //! # Shape
 //! [`crate::state::State::acquire_permit`] registers a request when it has a permit; dropping its
 //! [`RunningRequest`](crate::state::RunningRequest) removes it. Requests on an I/O thread
-//! ([`crate::admission::Tier::FastPath`]) take 2 ms at most and are not listed.
+//! ([`crate::admission::Tier::FastPath`]) take 2 ms at most and are not listed. Requests that another server
+//! of the cluster executes for a client of this one have no permit here, and are in the lists of both
+//! servers; stopping one here cancels it there.
 //! # Invariants
 //! Texts are truncated to [`TEXT_BYTES`], so the size of the list is bounded: that times
-//! [`crate::Limits::requests`] and [`crate::Limits::heavy_requests`].
+//! [`crate::Limits::requests`] and [`crate::Limits::heavy_requests`], and of requests at another server at
+//! most the bytes of their messages, of which the texts are copies ([`crate::Limits::bodies_bytes`]).
 
 use crate::operations::metrics::RequestKind;
 use serde_json::{Value, json};
@@ -19,6 +22,9 @@ use vervet_model::hex;
 
 /// The maximum bytes of a text in the list and in the log.
 const TEXT_BYTES: usize = 2 << 10;
+
+/// The message of a request that was stopped through the API.
+pub(crate) const STOPPED: &str = "the request was stopped by DELETE /api/queries";
 
 /// The text of a request, and its sender.
 #[derive(Clone, Debug)]
@@ -156,6 +162,10 @@ impl RequestRegistry {
         if let Some(slow) = slow {
             entry.log(slow);
         }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
     }
 
     pub(crate) fn cancel_all(&self) {

@@ -1,6 +1,7 @@
 //! Sessions, and changes over WebSockets, at servers of a cluster that do not take changes.
 
 use super::client::{Client, ENDLESS, args, bytecode, bytecode_args};
+use super::servers::{COUNT, Servers, count, cut, number, shows, wait_until};
 use crate::cluster::cluster;
 use crate::common::Running;
 use base64::Engine;
@@ -11,113 +12,8 @@ use vervet::gremlin::Value;
 use vervet::{Database, ErrorKind};
 use vervet_cluster::{Cluster, InitOptions};
 use vervet_peer::{ALWAYS, FaultPlan};
-use vervet_server::{Role, ServerOptions, User};
+use vervet_server::{Role, User};
 use vervet_tinkerpop::Format;
-
-const COUNT: &str = "g.V().hasLabel('new').count()";
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Servers of a cluster. The first one takes changes.
-struct Servers {
-    running: Vec<Running>,
-    clusters: Vec<Arc<Cluster>>,
-    _folder: tempfile::TempDir,
-}
-
-impl Servers {
-    /// Three voters, and others that do not vote.
-    fn with_voters(count: usize) -> Self {
-        let made = |made: &mut InitOptions| {
-            made.voters = made.servers[..3].iter().map(|server| server.name.clone()).collect();
-        };
-        let (mut clusters, folder) = Self::make(count, made);
-        let mut leading = None;
-        wait_until(|| {
-            leading = clusters[..3].iter().position(|cluster| cluster.takes_changes());
-            let is_known = |cluster: &Arc<Cluster>| cluster.taker().is_some();
-            leading.is_some() && clusters.iter().all(is_known)
-        });
-        clusters.swap(0, leading.expect("a leader"));
-        clusters[..3].iter().for_each(|cluster| cluster.catch_up(PATIENCE).expect("it catches up"));
-        Self::start((clusters, folder), |_, _| ())
-    }
-
-    /// A writer, which no election replaces, and two others. `change`: options of each; whether it writes.
-    fn with_writer(change: impl Fn(bool, &mut ServerOptions)) -> Self {
-        Self::start(Self::make(3, |made| made.writer = Some(made.servers[0].name.clone())), change)
-    }
-
-    fn make(count: usize, change: impl Fn(&mut InitOptions)) -> (Vec<Arc<Cluster>>, tempfile::TempDir) {
-        let database = Database::in_memory();
-        database.gremlin("g.addV('old').property('n', 0)").expect("a graph");
-        let mut made = InitOptions::on_host(count, 1, "127.0.0.1", (0, 0));
-        made.replicas = count;
-        change(&mut made);
-        cluster(&database, made)
-    }
-
-    fn start(
-        (clusters, folder): (Vec<Arc<Cluster>>, tempfile::TempDir),
-        change: impl Fn(bool, &mut ServerOptions),
-    ) -> Self {
-        let start = |(at, cluster): (usize, &Arc<Cluster>)| {
-            Running::start(cluster.database(), |options| {
-                options.cluster = Some(Arc::clone(cluster));
-                change(at == 0, options);
-            })
-        };
-        let running = clusters.iter().enumerate().map(start).collect();
-        let servers = Self { running, clusters, _folder: folder };
-        for server in &servers.running {
-            wait_until(|| server.get("/ready", &[]).status == 200);
-        }
-        servers
-    }
-
-    fn client(&self, at: usize) -> Client {
-        Client::new(&self.running[at], Format::GraphBinary1)
-    }
-
-    /// The name of a server, in messages.
-    fn name(&self, at: usize) -> String {
-        format!("server {}", self.clusters[at].map().server)
-    }
-
-    /// Does this to the requests of one server to another.
-    fn disturb(&self, from: usize, to: usize, plan: FaultPlan) {
-        let faults = self.clusters[from].faults(&self.clusters[to].map().server).expect("a peer");
-        faults.set(plan);
-    }
-}
-
-/// Waits until the test is true.
-#[track_caller]
-fn wait_until(mut is_it: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_it() {
-        assert!(begun.elapsed() < PATIENCE, "it does not come");
-        std::thread::park_timeout(Duration::from_millis(2));
-    }
-}
-
-fn count(client: &mut Client) -> Value {
-    client.eval(COUNT).values().remove(0)
-}
-
-/// Waits until a server shows so many: one that does not vote shows changes a little later.
-#[track_caller]
-fn shows(client: &mut Client, expected: Value) {
-    wait_until(|| count(client) == expected);
-}
-
-fn number(number: usize) -> Value {
-    Value::from(i64::try_from(number).expect("small"))
-}
-
-/// No connection from here to there works.
-fn cut() -> FaultPlan {
-    FaultPlan { cut_requests: ALWAYS, refused_connections: ALWAYS, ..FaultPlan::default() }
-}
 
 /// Transactions of several requests, and single requests, at every server, in every form.
 #[test]
@@ -333,13 +229,7 @@ fn a_transaction_ends_with_its_leader() {
         client.in_session("s", "g.addV('new')").values();
     }
     assert_eq!(idle.in_session("r", COUNT).values(), [number(0)]);
-    let separate = |plan: FaultPlan| {
-        for other in [1, 2] {
-            let name = &servers.clusters[other].map().server;
-            servers.clusters[0].voting_faults(name).expect("a voter").set(plan.clone());
-        }
-    };
-    separate(cut());
+    servers.disturb_leader(&cut());
     wait_until(|| servers.clusters[1..].iter().any(|cluster| cluster.takes_changes()));
     wait_until(|| !servers.clusters[0].takes_changes());
     // Transactions that only read go on.
@@ -349,7 +239,7 @@ fn a_transaction_ends_with_its_leader() {
     client.in_session("s", COUNT).refused(596, "rolled back");
     client.transaction("s", "commit").refused(596, "rolled back");
     idle.transaction("s", "commit").refused(596, &words);
-    separate(FaultPlan::default());
+    servers.disturb_leader(&FaultPlan::default());
     for client in [&mut client, &mut idle] {
         let again = "g.addV('new').property('again', true).iterate()";
         client.in_session("s", again).values();
