@@ -552,6 +552,10 @@ impl State {
         if !course.beginning.is_some_and(|beginning| beginning.is_admitted) {
             return Ok(());
         }
+        if course.asked.is_none_or(|asked| asked.elapsed() >= JOIN_INTERVAL) {
+            course.asked = Some(Instant::now());
+            self.replica.ask_about_removal(JOIN_INTERVAL);
+        }
         let index = self.replica.members_index();
         let members = self.replica.members();
         let own = self.replica.server();

@@ -16,12 +16,13 @@
 //! [`number_at`]: crate::number_at
 
 use crate::member::{AboutChange, Member, MemberRules};
-use crate::network::{DESCRIBE, JOIN, REMOVE};
+use crate::network::{DESCRIBE, JOIN, REMOVE, VOTE};
 use crate::place::place;
 use crate::replica::{Metrics, Replica, Role, ended, no_leader};
-use crate::types::{LogId, Types};
+use crate::types::{LogId, Types, Vote};
 use crate::wire;
 use bytes::Bytes;
+use openraft::raft::VoteRequest;
 use openraft::{ChangeMembers, Raft, ServerState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -134,6 +135,31 @@ impl Replica {
     #[must_use]
     pub fn is_dismissed(&self) -> bool {
         self.is_dismissed.load(Ordering::Relaxed)
+    }
+
+    /// Asks the others whether this server has been removed, for [`Replica::is_dismissed`], if the newest list
+    /// of voters in its log is without it and may not be committed: then it stands for no election, and no
+    /// leader may send it anything. Blocks, for `time_max` for each of the others at most.
+    pub fn ask_about_removal(&self, time_max: Duration) {
+        let (voters, last) = {
+            let metrics = self.raft.metrics();
+            let metrics = metrics.borrow();
+            (metrics.membership_config.voter_ids().collect::<BTreeSet<u64>>(), metrics.last_applied)
+        };
+        if voters.is_empty() || voters.contains(&self.server) || self.is_dismissed() {
+            return;
+        }
+        // Nobody grants a vote of term 0. What it says of the log of this server ends with what is committed
+        // for certain, so that the entry with the list counts as a later one.
+        let mut request = vec![VOTE];
+        wire::write_vote_request(&VoteRequest::new(Vote::new(0, self.server), last), &mut request);
+        let is_refused = |voter: &u64| {
+            let answer = self.transport.call(*voter, &request, time_max);
+            answer.is_err_and(|error| error.kind() == ErrorKind::Unsupported)
+        };
+        if voters.iter().any(is_refused) {
+            self.is_dismissed.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Refuses a candidate that was removed by a later entry than its last one.

@@ -145,7 +145,7 @@ pub struct CommittedEntry {
 /// See the header of this file. Dropping it ends it.
 pub struct Replica {
     pub(crate) raft: Raft<Types>,
-    store: Store,
+    pub(crate) store: Store,
     position: Position,
     pub(crate) server: u64,
     pub(crate) about: Bytes,

@@ -1,11 +1,13 @@
 //! Three voters in one process, over a network that loses messages and disks that lose what was not synced.
 
+use crate::store::Store;
 use crate::{
     AboutChange, Identity, Leadership, Member, MemberRules, Replica, ReplicaOptions, Role, Timing, Transport,
 };
 use fastrand::Rng;
+use openraft::storage::{RaftLogStorage, RaftLogStorageExt};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -242,6 +244,43 @@ fn a_leader_is_cut_off() {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(cut_off.append(1, &[b"more"], None).is_err(), "the leadership has ended");
     assert_eq!(voters.all_records(), (0..20).collect::<Vec<_>>());
+}
+
+/// A server that got the entry with its removal, and ended before it knew that this was committed, learns it
+/// when it is back.
+#[test]
+fn a_removed_server_learns_it_when_it_is_back() {
+    let voters = Voters::start(8);
+    let (leader, leadership) = voters.leader(&SERVERS);
+    let last = append(&leadership, 0..10)[9];
+    leadership.wait(last).expect("committed");
+    let leading = voters.replica(leader).expect("up");
+    // As the rules want it.
+    let change = AboutChange { server: leader, before: "".into(), after: "leader".into() };
+    leading.describe(&[change], PATIENCE).expect("described");
+    let removed = SERVERS.into_iter().find(|server| *server != leader).expect("three");
+    voters.wait(removed, leading.committed());
+    let known = voters.replica(removed).expect("up").committed();
+    voters.crash(removed);
+    leading.remove(removed, PATIENCE).expect("removed");
+    let entries = leading.store.entries(known + 1, leading.committed() + 1, usize::MAX).expect("readable");
+    let environment = voters.servers[&removed].simulation.environment();
+    let identity = Identity { cluster: 5, server: removed };
+    let mut store = Store::open(&environment, Path::new("/raft"), identity, false).expect("its log");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let last = runtime.block_on(store.get_log_state()).expect("readable").last_log_id;
+    let news: Vec<_> = entries.into_iter().filter(|entry| Some(entry.log_id) > last).collect();
+    assert!(!news.is_empty());
+    runtime.block_on(store.blocking_append(news)).expect("appended");
+    drop(store);
+    voters.open(removed, false);
+    let replica = voters.replica(removed).expect("up");
+    let begun = Instant::now();
+    while !replica.is_dismissed() {
+        assert!(begun.elapsed() < PATIENCE, "{:?}", replica.status());
+        replica.ask_about_removal(STEP);
+        replica.wait_for_role(replica.role(), STEP);
+    }
 }
 
 /// A leader that gives its leadership up is followed by another one, or by itself in a later term.
