@@ -6,7 +6,7 @@ use vervet::Environment;
 use vervet_model::{Error, Result};
 
 /// Begins the name of the directory with the log of a voter; the number of the build of its data follows.
-const LOG: &str = "voter-";
+pub(crate) const LOG: &str = "voter-";
 
 /// Ends the name of the file that says that a voter has never had a log.
 const NEW: &str = ".new";

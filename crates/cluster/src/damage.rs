@@ -1,6 +1,7 @@
 //! What to do about damaged files of a server. It has no backups of its own: some of its files are at all
 //! servers, and the others can only be made again.
 
+use crate::beginning::LOG;
 use crate::map::ClusterMap;
 use std::path::Path;
 use vervet_model::{Error, ErrorKind};
@@ -19,6 +20,16 @@ pub(crate) fn with_remedy(error: Error, directory: &Path) -> Error {
             "put back a copy of the log of changes that was made earlier; or export the graph from a server that \
              follows (GET /store), which has the changes that it has shown, and make the cluster again from the \
              export: vervet load DB FILE, vervet cluster init NEW --from DB; vervet check {} reads the log again",
+            directory.display()
+        ));
+    }
+    // That of a voter: an earlier one has forgotten votes and entries.
+    if error.message().contains(&format!("{}{LOG}", directory.join("").display()))
+        || error.message().contains("replicated log")
+    {
+        return error.with_hint(format!(
+            "end the server, and let it begin anew among the others: vervet cluster rejoin {}; never put back a copy of \
+             its log that was made earlier",
             directory.display()
         ));
     }

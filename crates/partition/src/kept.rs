@@ -15,8 +15,8 @@
 //! Which answers go: S3-FIFO and CLOCK, as the crate `quick_cache` combines them.
 
 use crate::remote::{Answer, Remote};
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -36,6 +36,10 @@ const REQUEST_BYTES_MAX: usize = 16 << 10;
 
 /// Maximum bytes of an answer: longer lists are kept by `long_lists`.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
+
+/// Least bytes of a shard, which has a lock of its own.
+const SHARD_BYTES: u64 = 1 << 20;
+const SHARDS_MAX: usize = 64;
 
 /// Memory of an answer beside the bytes of both.
 const ENTRY_BYTES: u64 = 96;
@@ -91,8 +95,15 @@ impl KeptAnswers {
             return;
         }
         let new = || {
-            let count = usize::try_from(self.bytes_max / TYPICAL_BYTES).unwrap_or(ASKED);
-            Cache::with_weighter(count, self.bytes_max, Bytes)
+            // So large that the longest answer fits into one, on a machine with any number of processors.
+            let shards = usize::try_from(self.bytes_max / SHARD_BYTES).unwrap_or(1).clamp(1, SHARDS_MAX);
+            let options = OptionsBuilder::new()
+                .estimated_items_capacity(usize::try_from(self.bytes_max / TYPICAL_BYTES).unwrap_or(ASKED))
+                .weight_capacity(self.bytes_max)
+                .shards(shards)
+                .build();
+            let options = options.expect("all that it needs is set");
+            Cache::with_options(options, Bytes, DefaultHashBuilder::default(), DefaultLifecycle::default())
         };
         self.answers.get_or_init(new).insert(request, answer.into());
     }

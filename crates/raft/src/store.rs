@@ -69,6 +69,9 @@ const SNAPSHOT: u8 = 7;
 /// Bytes of entries that stay in memory.
 const CACHE_BYTES: usize = 64 << 20;
 
+/// How often the check of a log begins again.
+const CHECKS_MAX: usize = 10;
+
 /// Bytes of entries of one message, unless one entry alone has more.
 pub(crate) const MESSAGE_BYTES: usize = 1 << 20;
 
@@ -289,6 +292,17 @@ impl Store {
         if !Self::exists(environment, directory)? {
             return Err(lost(directory));
         }
+        let mut attempts = 0..CHECKS_MAX;
+        loop {
+            match Self::check_once(environment, directory) {
+                // The process that has the log has removed files that were to be read.
+                Err(error) if error.kind() == ErrorKind::Unavailable && attempts.next().is_some() => {}
+                checked => return checked,
+            }
+        }
+    }
+
+    fn check_once(environment: &Environment, directory: &Path) -> Result<CheckedEntries> {
         let mut state = State::default();
         let mut bytes = 0;
         let options = ReadOptions { beside_writer: true, ..ReadOptions::default() };

@@ -96,7 +96,8 @@ impl Listed for ForwardedTransaction {
 
     fn is_over(&self, idle_max: Duration) -> bool {
         let has_ended = self.queue.is_some() && *self.turn.borrow() == Turn::Ended;
-        self.response.try_lock().is_ok() && (has_ended || lock(&self.used).elapsed() > idle_max)
+        // The lock last: a request that comes at this moment would be refused.
+        (has_ended || lock(&self.used).elapsed() > idle_max) && self.response.try_lock().is_ok()
     }
 }
 
@@ -307,6 +308,10 @@ async fn answer_checked(context: &RequestContext<'_>, body: Incoming) -> Outcome
         Action::Begin | Action::Single => {
             let (repeated, message) = read_messages(&body)?;
             wait_for_shown(state, headers).await?;
+            if state.options.refuses_changes() {
+                // It has learned meanwhile that another server leads.
+                return Err(state.options.refuse_changes());
+            }
             if action == Action::Begin && state.acquire_session_permit().is_none() {
                 return Err(overloaded(&session::too_many(state), 1));
             }

@@ -258,6 +258,8 @@ impl RemoteTransaction {
                     asked = self.ask(state, &running.token, Action::Continue, Vec::new()).await;
                 }
                 Progress::Lost | Progress::Refused if commits && has_run => {
+                    // The failure may wait for a client that does not read.
+                    drop(running);
                     return self.fail_unknown(job, "its answer did not arrive whole").await;
                 }
                 Progress::Lost => {
@@ -339,8 +341,10 @@ impl RemoteTransaction {
     /// Sends a request, and waits for its answer: in a thread, of which few do so at a time.
     async fn ask(&mut self, state: &State, token: &CancelToken, action: Action, body: Vec<u8>) -> Asked {
         let permit = tokio::select! {
-            permit = tokio::time::timeout(self.time_max, state.remote_permits.acquire()) => permit,
+            // What is cancelled asks for nothing more: the part before may not have been sent whole.
+            biased;
             () = cancelled(token) => return Asked::NotSent,
+            permit = tokio::time::timeout(self.time_max, state.remote_permits.acquire()) => permit,
         };
         let Ok(Ok(_permit)) = permit else { return Asked::NotSent };
         let mut headers = self.headers.clone();
