@@ -137,9 +137,9 @@ impl Replica {
         self.is_dismissed.load(Ordering::Relaxed)
     }
 
-    /// Asks the others whether this server has been removed ([`Replica::is_dismissed`]), if the newest list of
-    /// voters in its log is without it and may not be committed: then it stands for no election, and no leader
-    /// may send it anything. Blocks, for `time_max` for each of the others.
+    /// Asks the others whether this server has been removed ([`Replica::is_dismissed`]), if the newest list
+    /// of voters in its log is without it and may not be committed: then it stands for no election, and
+    /// no leader may send it anything. Blocks, for `time_max` for each of the others.
     pub fn ask_about_removal(&self, time_max: Duration) {
         let (voters, last) = {
             let metrics = self.raft.metrics();
