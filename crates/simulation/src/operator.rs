@@ -134,8 +134,13 @@ impl Operator {
             }
             Work::Leaving(at, outcome) => match take(&outcome) {
                 None => Some(Work::Leaving(at, outcome)),
-                // Once it is removed, the others do not know it.
-                Some(done) if done.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Input) => {
+                // Once it is removed, the others do not know it. One of them may not know it yet, if it has
+                // joined a moment before.
+                Some(done)
+                    if done.as_ref().err().is_none_or(|error| {
+                        error.kind() == ErrorKind::Input && !votes(servers, &servers[at].name)
+                    }) =>
+                {
                     servers[at].kill(false, false);
                     servers[at].is_gone = true;
                     None

@@ -109,6 +109,8 @@ fn folder() -> PathBuf {
 fn in_process(options: &Options) -> ExitCode {
     run_on(options.core);
     let folder = folder();
+    // Of an episode that was killed; numbers of processes come again.
+    _ = std::fs::remove_dir_all(&folder);
     let plan = Plan {
         seed: options.seed,
         transactions: options.transactions,
