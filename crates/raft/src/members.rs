@@ -149,8 +149,8 @@ impl Replica {
         if voters.is_empty() || voters.contains(&self.server) || self.is_dismissed() {
             return;
         }
-        // Nobody grants a vote of term 0. What it says of the log of this server ends with what is committed
-        // for certain, so that the entry with the list counts as a later one.
+        // Term 0: voters do not grant the vote. The request names the last applied entry as the end of this
+        // log, so a voter that has committed the removal finds the removal behind it, and refuses.
         let mut request = vec![VOTE];
         wire::write_vote_request(&VoteRequest::new(Vote::new(0, self.server), last), &mut request);
         let is_refused = |voter: &u64| {
