@@ -148,7 +148,7 @@ fn hint(command: &Command, servers: &[String]) -> String {
             None if has_voters(servers) => format!(
                 "the server that the voters elect takes the changes of this cluster: start all servers \
                  ({serve}{others}), then send them to any of them over HTTP: curl \
-                 localhost:7878/store?default -H 'Content-Type: application/n-triples' -T FILE"
+                 localhost:7878/store?default -H 'Content-Type: application/n-triples' --data-binary @FILE"
             ),
             None => format!(
                 "no server of this cluster takes changes: name one (writer = \"NAME\" in each cluster.toml), or use \
